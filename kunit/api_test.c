@@ -234,7 +234,9 @@ static void never_is_never(struct kunit *test)
 /* A deadline beyond the last one is none of the states that a timer may be in. */
 static void pending_until_never(struct kunit *test)
 {
-	static const u64 beyond[] = { TWHEEL_NEVER + 1, TWHEEL_NEVER + 3, U64_MAX };
+	static const u64 beyond[] = {
+		TWHEEL_NEVER + 1, (u64)S64_MAX + 1, (u64)S64_MAX + 3, U64_MAX,
+	};
 	struct probe probe;
 	unsigned int i;
 
@@ -260,8 +262,8 @@ static void clock_ends_before_never(struct kunit *test)
 {
 	const struct twheel_config config = {
 		.clock = TWHEEL_CLOCK_VIRTUAL,
-		/* 7 * 7 * 73 * 127, all of them factors of 2^63 - 1 */
-		.tick_ns = 454279, .start_ns = TWHEEL_NEVER - 1,
+		/* 139 * 5483, which are factors of TWHEEL_NEVER */
+		.tick_ns = 762137, .start_ns = TWHEEL_NEVER - 1,
 	};
 	struct twheel *wheel = twheel_create(&config);
 	struct probe probe;

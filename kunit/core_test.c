@@ -426,10 +426,11 @@ static void alarm_of_a_cpu_goes_on(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* With such a tick, a product in place of the division gives the next tick. */
+/* Of the longest tick, the last boundary that a clock can reach. */
 static void last_deadline_is_kept(struct kunit *test)
 {
-	const u64 tick_ns = (1ULL << 35) - 16, deadline = 268435456 * tick_ns;
+	const u64 tick_ns = TWHEEL_TICK_MAX;
+	const u64 deadline = div64_u64(TWHEEL_NEVER - 1, tick_ns) * tick_ns;
 	struct twheel *wheel = virtual_wheel(test, tick_ns, 0);
 	struct probe *p = probes_new(test, 2);
 	unsigned int i;

@@ -78,8 +78,7 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 	rt->over = false;
 	rt->pending = true;
 	rt->past = rig_tick(rig, deadline) <= rig->w.horizon;
-	if (tw_wheel_is_last(&rig->w, tw_word(deadline)) ||
-	    !tw_wheel_enqueue(&rig->w, &rt->node, tw_word(deadline)))
+	if (!tw_wheel_enqueue(&rig->w, &rt->node, tw_word(deadline)))
 		tw_wheel_enqueue_near(&rig->w, &rt->node);
 }
 

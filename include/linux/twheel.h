@@ -288,14 +288,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns);
  */
 static inline int twheel_extend_at(struct twheel_timer *timer, u64 deadline_ns)
 {
-	s64 later = tw_word(deadline_ns);
-
-	if (unlikely(later >= 0)) {
-		later = tw_word(TWHEEL_NEVER);
-		/* Have the compiler branch here, which is cheaper than to select. */
-		OPTIMIZER_HIDE_VAR(later);
-	}
-	return tw_node_extend(&timer->node, later);
+	return tw_node_extend(&timer->node, tw_deadline_word(deadline_ns));
 }
 
 int twheel_cancel(struct twheel_timer *timer);

@@ -32,18 +32,18 @@ struct twheel_node {
 	atomic64_t word;
 };
 
-/**
- * TWHEEL_NEVER - the last deadline there is; no clock reaches it
- *
- * It is 292 years after zero, and also the last instant of ktime_t. Later deadlines, and delays
- * that would lead beyond it, saturate here: the timer is pending like any other, and
- * never fires.
- */
-#define TWHEEL_NEVER		((u64)S64_MAX)
-
 #define TWHEEL_TICK_DEFAULT	NSEC_PER_MSEC
 #define TWHEEL_TICK_MIN		1000ULL
 #define TWHEEL_TICK_MAX		(3600ULL * NSEC_PER_SEC)
+
+/**
+ * TWHEEL_NEVER - the last deadline there is; no clock reaches it
+ *
+ * It is 292 years after zero. Later deadlines, and delays that would lead beyond it, saturate
+ * here: the timer is pending like any other, and never fires. It is the longest tick before the
+ * last instant of ktime_t, so that a deadline can be rounded up to a tick without overflow.
+ */
+#define TWHEEL_NEVER		((u64)S64_MAX - TWHEEL_TICK_MAX)
 
 /*
  * With 256 slots a timer that is an hour ahead, at a tick of one millisecond, cascades
@@ -60,6 +60,14 @@ struct twheel_node {
 static inline u64 tw_word(u64 deadline_ns)
 {
 	return deadline_ns ^ BIT_ULL(63);
+}
+
+/* The word of any deadline. Those after %TWHEEL_NEVER saturate there. */
+static inline s64 tw_deadline_word(u64 deadline_ns)
+{
+	if (unlikely(deadline_ns > TWHEEL_NEVER))
+		deadline_ns = TWHEEL_NEVER;
+	return tw_word(deadline_ns);
 }
 
 /*

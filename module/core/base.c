@@ -94,7 +94,6 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 		tw_base_free(base);
 		return NULL;
 	}
-	base->plain = tw_word(TWHEEL_NEVER - base->wheel.tick_ns);
 	return base;
 }
 

@@ -278,8 +278,7 @@ enum tw_together {
  * struct twheel_base - what the timers of a base share
  * @wheel: the engine. First, so that its address is the base's
  * @lock: guards all of this but @last and @expiry_lock; taken from hard interrupt context too
- * @plain: a timer with a smaller word is armed here, on the fast path. The smallest there
- *	is if the wheel has other bases, between which timers move
+ * @percpu: the wheel has other bases, and its timers move between them
  * @absolute: its clock may be set, so timers are armed for deadlines only, not for
  *	delays
  * @stopped: no timer may be armed any more
@@ -319,9 +318,9 @@ enum tw_together {
 struct twheel_base {
 	struct tw_wheel wheel;
 	raw_spinlock_t lock;
-	s64 plain;
 	atomic_t *room;
 	unsigned long pending;
+	bool percpu;
 	bool absolute;
 	bool stopped;
 	bool in_round;
@@ -436,27 +435,16 @@ static inline u64 tw_base_wake_ns(const struct twheel_base *base)
 }
 
 /*
- * tw_base_enqueue_soon() - put a timer with a deadline into the wheel, and set the alarm
- * if it would be too late
- * @word: the timer's; not one of the last, see tw_wheel_is_last()
+ * tw_base_enqueue() - put a timer with a deadline into the wheel, and set the alarm if it would
+ * be too late
+ * @word: the timer's
  */
-static __always_inline void tw_base_enqueue_soon(struct twheel_base *base,
-						 struct twheel_timer *timer,
-						 u64 word)
+static __always_inline void tw_base_enqueue(struct twheel_base *base,
+					    struct twheel_timer *timer, u64 word)
 {
 	lockdep_assert_held(&base->lock);
 	if (unlikely(!tw_wheel_enqueue(&base->wheel, &timer->node, word)))
 		tw_base_enqueue_near(base, timer);
-}
-
-/* tw_base_enqueue() - tw_base_enqueue_soon() for any word */
-static inline void tw_base_enqueue(struct twheel_base *base,
-				   struct twheel_timer *timer, u64 word)
-{
-	if (unlikely(tw_wheel_is_last(&base->wheel, word)))
-		tw_base_enqueue_near(base, timer);
-	else
-		tw_base_enqueue_soon(base, timer, word);
 }
 
 /* tw_base_make_room() - with the lock: there is one timer less */

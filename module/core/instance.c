@@ -448,8 +448,7 @@ static int make_base(struct twheel *wheel, const struct twheel_config *config, i
 	if (wheel->works)
 		lockdep_init_map(&base->clock.work.lockdep_map, wheel->name,
 				 &wheel->work_class, 0);
-	if (wheel->nr_bases > 1)
-		base->plain = S64_MIN;
+	base->percpu = wheel->nr_bases > 1;
 	if (config->max_pending)
 		base->room = &wheel->room;
 	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;

@@ -42,7 +42,7 @@ static __always_inline int many_one_held(struct twheel_base *base, struct twheel
 					 enum many_operation operation)
 {
 	if (operation == MANY_ARM)
-		return tw_arm_at_held(item->timer, min(item->deadline_ns, TWHEEL_NEVER));
+		return tw_arm_at_held(item->timer, item->deadline_ns);
 	return tw_debug_assert_init(item->timer) ?
 	       tw_base_withdraw(base, item->timer, TWHEEL_CANCELLED) : 0;
 }

@@ -188,7 +188,7 @@ static __always_inline bool arm_idle(struct twheel_base *base,
 	if (unlikely(!tw_base_take_room(base)))
 		return false;
 	arm_make_pending(timer, word);
-	tw_base_enqueue_soon(base, timer, word);
+	tw_base_enqueue(base, timer, word);
 	tw_trace_arm(base, timer);
 	return true;
 }
@@ -246,7 +246,7 @@ static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
 	struct twheel_base *base = READ_ONCE(timer->base);
 	unsigned long flags;
 
-	if (unlikely(!base || word >= base->plain))
+	if (unlikely(!base || base->percpu))
 		/* Shut down before there was a wheel, it has no base, and is not pending. */
 		return tw_timer_any_base(timer) ?
 		       tw_place(timer, word, which, TW_ANY_CPU) : -ENOENT;
@@ -255,7 +255,7 @@ static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
 	OPTIMIZER_HIDE_VAR(base);
 	if (likely(twheel_pending(timer))) {
 		arm_dequeue(base, timer, word);
-		tw_base_enqueue_soon(base, timer, word);
+		tw_base_enqueue(base, timer, word);
 		tw_trace_modify(base, timer);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 		return 1;
@@ -275,8 +275,6 @@ static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_ar
 {
 	if (unlikely(!tw_timer_any_base(timer)))
 		return which == TW_ARM_PENDING ? -ENOENT : -EINVAL;
-	if (unlikely(word >= 0))
-		return tw_place(timer, word, which, TW_ANY_CPU);
 	/* A later deadline leaves the timer where it is. */
 	return tw_arm_extend(timer, word) == 1 ? 1 : arm_pending_nearer(timer, word, which);
 }
@@ -306,7 +304,7 @@ static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_ar
  */
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 {
-	s64 word = tw_word(deadline_ns);
+	s64 word = tw_deadline_word(deadline_ns);
 	struct twheel_base *base;
 	unsigned long flags;
 
@@ -315,7 +313,7 @@ int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 	if (!arm_can_begin(atomic64_read(&timer->node.word)))
 		return arm_pending(timer, word, TW_ARM_ANY);
 	base = READ_ONCE(timer->base);
-	if (unlikely(!base || word >= base->plain))
+	if (unlikely(!base || base->percpu))
 		return tw_place(timer, word, TW_ARM_ANY, TW_ANY_CPU);
 
 	raw_spin_lock_irqsave(&base->lock, flags);
@@ -380,7 +378,7 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 		return twheel_arm_at(timer, tw_wheel_share(&base->wheel, when_ns, slack_ns));
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
-	return tw_place(timer, tw_word(when_ns), TW_ARM_ANY, cpu);
+	return tw_place(timer, tw_deadline_word(when_ns), TW_ARM_ANY, cpu);
 }
 TW_EXPORT(__twheel_arm_with);
 
@@ -400,7 +398,7 @@ TW_EXPORT(__twheel_arm_with);
  */
 int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns)
 {
-	s64 word = tw_word(deadline_ns);
+	s64 word = tw_deadline_word(deadline_ns);
 
 	if (!tw_debug_assert_init(timer))
 		return -ENOENT;
@@ -458,20 +456,19 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 		return -ENOENT;
 	if (unlikely(base->absolute))
 		return -EINVAL;
-	deadline = min(arm_add(tw_clock_now(&base->clock), delay_ns), TWHEEL_NEVER);
-	return tw_arm_extend(timer, tw_word(deadline));
+	deadline = arm_add(tw_clock_now(&base->clock), delay_ns);
+	return tw_arm_extend(timer, tw_deadline_word(deadline));
 }
 TW_EXPORT(twheel_extend);
 
-/* tw_arm_at_held() - twheel_arm_at() with the base lock, for deadlines up to %TWHEEL_NEVER */
+/* tw_arm_at_held() - twheel_arm_at() with the base lock */
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
-	s64 word = tw_word(deadline_ns);
+	s64 word = tw_deadline_word(deadline_ns);
 
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
-	if (likely(word < timer->base->plain) &&
-	    likely(arm_idle(timer->base, timer, word)))
+	if (likely(arm_idle(timer->base, timer, word)))
 		return 0;
 	return tw_arm_held(timer->base, timer, word, TW_ARM_ANY);
 }
@@ -560,9 +557,6 @@ int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int 
 	unsigned long flags;
 	int ret;
 
-	/* A deadline beyond TWHEEL_NEVER makes a word that is none: saturate it. */
-	if (word >= 0)
-		word = tw_word(TWHEEL_NEVER);
 	do {
 		base = tw_timer_lock_base(timer, &flags);
 		to = place_pick(timer, base, which, cpu);

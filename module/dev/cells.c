@@ -253,7 +253,7 @@ u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now)
 	word = cell_set_check(file, node, ticks);
 	file->armed += !known;
 	file->cells->known++;
-	if (tw_wheel_is_last(w, word) || !tw_wheel_enqueue(w, node, word))
+	if (!tw_wheel_enqueue(w, node, word))
 		tw_wheel_enqueue_near(w, node);
 	return ticks;
 }

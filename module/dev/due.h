@@ -48,8 +48,7 @@ static inline bool tw_due_enqueue(struct tw_file *file, struct twheel_node *node
 	u64 word = tw_word(ns);
 
 	atomic64_set(&node->word, word);
-	if (likely(!tw_wheel_is_last(&file->wheel, word) &&
-		   tw_wheel_enqueue(&file->wheel, node, word)))
+	if (likely(tw_wheel_enqueue(&file->wheel, node, word)))
 		return false;
 	return tw_due_enqueue_near(file, node);
 }

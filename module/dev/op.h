@@ -88,7 +88,7 @@ static __always_inline s64 tw_op_arm(struct tw_op_run *run, struct twheel_op *op
 	struct tw_entry *entry;
 
 	if (unlikely(!tw_op_time_valid(file, op, TWHEEL_ABS) ||
-		     (op->period_ns | op->slack_ns) > TWHEEL_NEVER_NS))
+		     max(op->period_ns, op->slack_ns) > TWHEEL_NEVER_NS))
 		return -EINVAL;
 	if (unlikely(file->table.used >= file->max_timers))
 		return -ENOSPC;

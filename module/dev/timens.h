@@ -54,7 +54,7 @@ static __always_inline u64 tw_timens_add(u64 ns, s64 offset)
 	/* Only upwards can it overflow. */
 	if (check_add_overflow((s64)ns, offset, &sum))
 		return TWHEEL_NEVER_NS;
-	return max_t(s64, sum, 0);
+	return clamp_t(s64, sum, 0, TWHEEL_NEVER_NS);
 }
 
 #endif /* _TWHEEL_TIMENS_H */

@@ -330,8 +330,7 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
 	const struct tw_wheel_buckets buckets = w->buckets;
 	const u64 after = wheel_word(w, near - 1), until = wheel_word(w, last);
-	/* The last deadlines of all have to be divided. */
-	const u64 range = tw_wheel_is_last(w, until) ? 0 : until - after;
+	const u64 range = until - after;
 	const unsigned int shift = w->recip_shift + row.span;
 	const u64 recip = w->recip, round = w->round;
 	const unsigned long mask = w->mask;
@@ -356,7 +355,7 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 		if (in_pass && likely(word - after - 1 < range)) {
 			unsigned long index;
 
-			/* tw_wheel_ceil_soon(), with one shift for both. */
+			/* tw_wheel_ceil(), with one shift for both. */
 			index = row.first +
 				((tw_mul_high(word + round, recip) >> shift) & mask);
 			if (tw_wheel_link(node, &buckets.heads[index]))

@@ -179,36 +179,13 @@ static __always_inline u64 tw_wheel_floor(const struct tw_wheel *w, u64 ns)
 	return tw_mul_high(ns, w->recip) >> w->recip_shift;
 }
 
-/* Is a deadline less than a tick before %TWHEEL_NEVER? Then it has to be divided. */
-static __always_inline bool tw_wheel_is_last(const struct tw_wheel *w, u64 word)
-{
-	return (s64)(word + w->round) < 0;
-}
-
 /*
- * The first tick boundary at or after the deadline in a word that is not one of the
- * last: no timer fires before it.
+ * The first tick boundary at or after the deadline in a word: no timer fires before it. A tick
+ * after %TWHEEL_NEVER there still are instants, so the sum does not overflow.
  */
-static __always_inline u64 tw_wheel_ceil_soon(const struct tw_wheel *w, u64 word)
-{
-	return tw_mul_high(word + w->round, w->recip) >> w->recip_shift;
-}
-
-/*
- * The same for a deadline in the tick before %TWHEEL_NEVER. Inline: a call would clobber
- * registers of wheel_cascade(), at 2 instructions for each timer that cascades.
- */
-static inline u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word)
-{
-	return div64_u64(tw_word(word) - 1, w->tick_ns) + 1;
-}
-
-/* The first tick boundary at or after the deadline in a word. */
 static __always_inline u64 tw_wheel_ceil(const struct tw_wheel *w, u64 word)
 {
-	if (unlikely(tw_wheel_is_last(w, word)))
-		return tw_wheel_ceil_last(w, word);
-	return tw_wheel_ceil_soon(w, word);
+	return tw_mul_high(word + w->round, w->recip) >> w->recip_shift;
 }
 
 /* The instant of a tick, saturating. */
@@ -303,7 +280,7 @@ static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
 
 /*
  * tw_wheel_enqueue() - put a timer into the bucket of its deadline
- * @word: its word; not one of the last, see tw_wheel_is_last()
+ * @word: its word
  *
  * Return: false if the timer is past, or might need attention before &tw_wheel.wake.
  * Then nothing has been done. The caller lets the position follow the clock, which may
@@ -312,7 +289,7 @@ static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
 static __always_inline bool
 tw_wheel_enqueue(struct tw_wheel *w, struct twheel_node *node, u64 word)
 {
-	u64 tick = tw_wheel_ceil_soon(w, word);
+	u64 tick = tw_wheel_ceil(w, word);
 	struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
 
 	if (unlikely(tw_wheel_near(w, row, tick)))

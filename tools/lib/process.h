@@ -174,14 +174,6 @@ static inline void tw_call_check(const bool *returned)
 		tw_call_left();
 }
 
-/* The word of a deadline, which saturates. */
-static inline s64 tw_deadline_word(u64 deadline_ns)
-{
-	s64 word = tw_word(deadline_ns);
-
-	return unlikely(word >= 0) ? -1 : word;
-}
-
 /* Then the wheel takes no delays. */
 static inline bool tw_settable(const struct twheel *w)
 {

@@ -30,7 +30,7 @@ static noinline void timer_enqueue_near(struct twheel *w, struct twheel_node *no
 
 	if (!w->wheel.in_pass)
 		tw_wheel_follow(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_keep(w)));
-	if (tw_wheel_is_last(&w->wheel, word) || !tw_wheel_enqueue(&w->wheel, node, word))
+	if (!tw_wheel_enqueue(&w->wheel, node, word))
 		tw_wheel_enqueue_near(&w->wheel, node);
 	/* At its end, the call that serves the wheel sets the alarm. */
 	if (!w->wheel.in_pass)
@@ -42,8 +42,7 @@ static inline void timer_enqueue(struct twheel *w, struct twheel_timer *timer, s
 	struct twheel_node *node = tw_node(timer);
 
 	timer_set_word(timer, word);
-	if (unlikely(tw_wheel_is_last(&w->wheel, word)) ||
-	    unlikely(!tw_wheel_enqueue(&w->wheel, node, word)))
+	if (unlikely(!tw_wheel_enqueue(&w->wheel, node, word)))
 		timer_enqueue_near(w, node);
 }
 
@@ -89,10 +88,10 @@ int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word)
 	return timer_start(w, timer, word, old);
 }
 
-/* With the lock: arm a timer that is not idle, or with a limit, or whose deadline is odd. */
+/* With the lock: arm a timer that is not idle, or near, or with a limit. */
 static noinline int timer_arm_locked(struct twheel *w, struct twheel_timer *timer, s64 word)
 {
-	int ret = tw_lost(w) ?: tw_timer_arm(w, timer, word < 0 ? word : tw_word(TWHEEL_NEVER));
+	int ret = tw_lost(w) ?: tw_timer_arm(w, timer, word);
 
 	tw_unlock(w);
 	return ret;
@@ -118,7 +117,6 @@ static noinline int timer_arm_other(struct twheel_timer *timer, s64 word)
 	if (!w->base.threads || unlikely(!tw_try_lock(w)))
 		return timer_arm(timer, word);
 	if (unlikely(w->bound) || unlikely(!timer_startable(timer)) ||
-	    unlikely(tw_wheel_is_last(&w->wheel, word)) ||
 	    unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
 		return timer_arm_locked(w, timer, word);
 	timer_set_word(timer, word);
@@ -135,20 +133,19 @@ static noinline int timer_arm_other(struct twheel_timer *timer, s64 word)
  * F. Mazzoli, "Beating the L1 cache with value speculation", 2021.
  *
  * What is rare is in calls at the end, so that the rest saves and moves no registers. Nothing is
- * changed before them. A deadline that has to saturate is one of the last, or near.
+ * changed before them.
  */
 int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
 {
 	struct twheel *w = tw_recent, *bet = w;
-	s64 word = tw_word(deadline_ns);
+	s64 word = tw_deadline_word(deadline_ns);
 
 	OPTIMIZER_HIDE_VAR(w);
 	if (unlikely(!timer_startable(timer)))
 		return timer_arm(timer, word);
 	if (unlikely(tw_wheel_of(timer) != bet) || unlikely(w->odd))
 		return timer_arm_other(timer, word);
-	if (unlikely(tw_wheel_is_last(&w->wheel, word)) ||
-	    unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
+	if (unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
 		return timer_arm(timer, word);
 	timer_set_word(timer, word);
 	w->armed++;

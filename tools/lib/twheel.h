@@ -79,9 +79,12 @@ extern "C" {
 #define TWHEEL_STAYS(type)
 #endif
 
-/** TWHEEL_NEVER - the last deadline there is; later ones become this. No clock reaches it */
+/*
+ * TWHEEL_NEVER - the last deadline there is: an hour, the longest tick, before INT64_MAX. Later
+ * ones become this. No clock reaches it
+ */
 #ifndef TWHEEL_NEVER
-#define TWHEEL_NEVER	TWHEEL_CAST(uint64_t, INT64_MAX)
+#define TWHEEL_NEVER	(TWHEEL_CAST(uint64_t, INT64_MAX) - 3600000000000U)
 #endif
 
 struct twheel;
@@ -399,11 +402,11 @@ static inline uint64_t twheel_deadline(const struct twheel_timer *timer)
 static inline int twheel_extend_at(struct twheel_timer *timer, uint64_t deadline_ns)
 {
 	long long word = __atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED);
-	long long later = TWHEEL_CAST(long long, deadline_ns ^ 1ULL << 63);
+	long long later;
 
-	/* Beyond TWHEEL_NEVER. */
-	if (later >= 0)
-		later = -1;
+	if (deadline_ns > TWHEEL_NEVER)
+		deadline_ns = TWHEEL_NEVER;
+	later = TWHEEL_CAST(long long, deadline_ns ^ 1ULL << 63);
 	/* States are above all deadlines. */
 	if (word >= later)
 		return word < 0 ? 0 : -ENOENT;

@@ -221,7 +221,7 @@ static inline __u64 twheel_cell_tick(const struct twheel_cells *cells, uint64_t 
 	if (time_ns >= TWHEEL_NEVER_NS)
 		return TWHEEL_CELL_NEVER;
 	/* Ticks began after that. */
-	if (ns > TWHEEL_NEVER_NS)
+	if (TWHEEL_CAST(__s64, ns) < 0)
 		return 0;
 	return ns / cells->tick_ns + !!(ns % cells->tick_ns);
 }

@@ -64,7 +64,7 @@ __all__ = ["Timeout", "Timeouts"]
 __version__ = "1.0.0"
 
 _LIBRARY = "libtwheel.so.1"
-_NEVER = 0x7fffffffffffffff
+_NEVER = 0x7fffffffffffffff - 3600 * 10**9
 _LAST_S = 9.2e9  # the last second of a clock, about
 _VIRTUAL = 4
 _VIRTUAL_NS = 1000  # its tick

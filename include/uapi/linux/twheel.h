@@ -13,8 +13,12 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/** TWHEEL_NEVER_NS - a time that never comes; later deadlines become this one */
-#define TWHEEL_NEVER_NS		0x7fffffffffffffffULL
+/**
+ * TWHEEL_NEVER_NS - a time that never comes; later deadlines become this one
+ *
+ * It is an hour, the longest tick, before the end of 63 bits.
+ */
+#define TWHEEL_NEVER_NS		(0x7fffffffffffffffULL - 3600000000000ULL)
 
 /** TWHEEL_NO_LIMIT - in the place of a limit: there is none */
 #define TWHEEL_NO_LIMIT		0xffffffffffffffffULL

@@ -77,7 +77,7 @@ TEST(at_each_distance)
 /* The last time that comes, with a tick that the time that never comes is a multiple of. */
 TEST(at_the_end_of_time)
 {
-	const uint64_t tick_ns = 92737;
+	const uint64_t tick_ns = 395581;
 	int fd = wheel_open(tick_ns);
 	uint64_t last = TWHEEL_NEVER_NS - tick_ns, id, never;
 

@@ -197,7 +197,8 @@ TEST(later_only_later)
 TEST(far_is_never)
 {
 	static const uint64_t far[] = {
-		TWHEEL_NEVER_NS, TWHEEL_NEVER_NS + 1, ~0ULL, TWHEEL_NEVER_NS - START,
+		TWHEEL_NEVER_NS, TWHEEL_NEVER_NS + 1, ~0ULL >> 1, (~0ULL >> 1) + 1, ~0ULL,
+		TWHEEL_NEVER_NS - START,
 	};
 	struct twheel_op op = { };
 	int fd = wheel_open();
@@ -220,7 +221,7 @@ TEST(far_is_never)
 	dev_advance(fd, TWHEEL_NEVER_NS / 2);
 	dev_silent(fd);
 	CHECK_EQ(dev_query(fd, op.id, NULL), 0);
-	CHECK_EQ(dev_info(fd).timers, 8);
+	CHECK_EQ(dev_info(fd).timers, 12);
 }
 
 /* {generation << 32 | index}: the index is used again, and the generation grows. */

@@ -129,10 +129,13 @@ TEST(slack_ends)
 		dev_advance(fd, 7 * MS + 1);
 		CHECK_EQ(dev_read(fd).deadline_ns, op.deadline_ns);
 	}
-	/* One that may be late without an end. */
+	/* One that may be late without an end, and one that has a period besides. */
 	op = (struct twheel_op) { .time_ns = S, .slack_ns = TWHEEL_NEVER_NS };
 	dev_arm_op(fd, &op);
 	dev_advance(fd, S - 1);
 	dev_silent(fd);
+	CHECK_EQ(dev_cancel(fd, op.id), 1);
+	op.period_ns = HOUR;
+	dev_arm_op(fd, &op);
 	CHECK_EQ(dev_cancel(fd, op.id), 1);
 }

@@ -167,7 +167,7 @@ unsigned int player_run(struct kunit *test, const uint8_t *bytes, size_t size)
 	};
 	static const u64 starts[] = {
 		0, 100, 1ULL << 20, (1ULL << 32) - 70, (1ULL << 53) - 70,
-		S64_MAX - 70, TWHEEL_NEVER / 2, TWHEEL_NEVER - 1000,
+		(1ULL << 62) - 70, TWHEEL_NEVER / 2, TWHEEL_NEVER - 1000,
 	};
 	struct input in = { .next = bytes, .end = bytes + size };
 	unsigned int shape = input_byte(&in), when = input_byte(&in);

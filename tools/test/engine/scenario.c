@@ -119,8 +119,7 @@ static void scenario_enqueue(struct scenario *s, unsigned int i)
 	rt->past = false;
 	s->books[i].moved = false;
 	s->books[i].first = false;
-	if (!tw_wheel_is_last(w, tw_word(deadline)) &&
-	    tw_wheel_enqueue(w, &rt->node, tw_word(deadline)))
+	if (tw_wheel_enqueue(w, &rt->node, tw_word(deadline)))
 		return;
 	scenario_follow_clock(s);
 	rt->past = scenario_tick(s, deadline) <= w->horizon;
