@@ -64,16 +64,16 @@ static void division_is_exact(struct kunit *test)
 			if (j % 3 == 1)
 				ns = ns - rig_rest(ns, d) + j % 5 - 2;
 			if (j < 8)
-				ns = U64_MAX - j;
+				ns = S64_MAX - j;
 			else if (j < 16)
-				ns = (u64)S64_MAX + j - 12;
+				ns = TWHEEL_NEVER + j - 12;
 			else if (j < 24)
 				ns = j - 16;
-			else if (j < 32)
-				ns = TWHEEL_NEVER - (j - 24);
+			/* Instants have 63 bits. */
+			ns &= S64_MAX;
 			floor = div64_u64(ns, d);
 			wrong += tw_wheel_floor(&w, ns) != floor;
-			ns = min(ns & S64_MAX, TWHEEL_NEVER);
+			ns = min(ns, TWHEEL_NEVER);
 			floor = div64_u64(ns, d);
 			wrong += tw_wheel_ceil(&w, tw_word(ns)) !=
 				 floor + (floor * d != ns);

@@ -42,31 +42,19 @@
 /* See tw_wheel_floor(). */
 static void shape_set_reciprocal(struct tw_wheel *w)
 {
-	unsigned int shift = tw_top_bit(w->tick_ns);
-	u64 quotient = 0, rest = 1ULL << shift;
+	const u64 divisor = 2 * w->tick_ns;
+	u64 quotient = 0, rest;
 	unsigned int bit;
 
-	w->recip_max = S64_MAX;
-	w->recip_shift = shift;
-	w->round = tw_word(w->tick_ns - 1);
-	if (w->tick_ns == 1) {
-		/* 2^64 is one bit too many. Only tests have such a tick. */
-		w->recip_max = 0;
-		w->recip = ~(u64)0;
-		w->round++;
-		return;
-	}
-	if (rest == w->tick_ns) {
-		w->recip = 1ULL << 63;
-		w->recip_shift--;
-		return;
-	}
-	/* 2^(64 + shift) / tick_ns by hand: it has 64 bits. */
+	w->round = divisor - 2;
+	w->recip_shift = tw_top_bit(divisor - 1);
+	/* 2^(64 + shift) / divisor by hand: it has 64 bits, as 2^shift is less than the divisor. */
+	rest = 1ULL << w->recip_shift;
 	for (bit = 0; bit < 64; bit++) {
 		rest <<= 1;
 		quotient <<= 1;
-		if (rest >= w->tick_ns) {
-			rest -= w->tick_ns;
+		if (rest >= divisor) {
+			rest -= divisor;
 			quotient |= 1;
 		}
 	}
@@ -357,7 +345,7 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 
 			/* tw_wheel_ceil(), with one shift for both. */
 			index = row.first +
-				((tw_mul_high(word + round, recip) >> shift) & mask);
+				((tw_mul_high(2 * word + round, recip) >> shift) & mask);
 			if (tw_wheel_link(node, &buckets.heads[index]))
 				__set_bit(index, buckets.occupied);
 		} else {

@@ -53,10 +53,10 @@ struct tw_wheel_row {
  * @soon: the later one of @wake and the tick after @horizon: a timer is near before it
  * @in_pass: a pass runs
  * @tick_ns: length of a tick
- * @recip: 2^(64 + @recip_shift) / @tick_ns rounded up, to divide by multiplying
- * @recip_shift: log2 of @tick_ns, rounded down
- * @round: what to add to a timer's word, so that the tick rounds up
- * @recip_max: the last instant for which that is exact; 0 if it never is
+ * @recip: more than 2^(64 + @recip_shift) / (2 * @tick_ns), by 1 at most: to divide by
+ *	multiplying, see tw_wheel_floor()
+ * @recip_shift: log2 of 2 * @tick_ns, rounded down, and less by 1 if that is exact
+ * @round: what to add to a timer's word twice over, so that the tick rounds up
  * @shift: log2 of the ratio between levels
  * @mask: buckets of a level less one; a level has twice as many as the ratio
  * @levels: how many levels there are
@@ -93,7 +93,6 @@ struct tw_wheel {
 	u64 tick_ns;
 	u64 recip;
 	u64 round;
-	u64 recip_max;
 	unsigned long mask;
 	unsigned int recip_shift;
 	u64 active;
@@ -165,27 +164,28 @@ static inline void tw_wheel_follow(struct tw_wheel *w, u64 now)
 }
 
 /*
- * The last tick boundary at or before @ns.
+ * The last tick boundary at or before @ns, which is before 2^63.
  *
- * @recip exceeds 2^(64 + shift) / tick_ns by less than one, so the product, over
- * 2^(64 + shift), exceeds the quotient by less than ns / 2^(64 + shift). Below 2^63
- * that is less than 1 / 2^(shift + 1), which is less than 1 / tick_ns: too little to
- * reach the next integer. Later times, after 292 years, are divided.
+ * Instants have 63 bits and products 128: so both sides of the division are doubled, and 2^64 is
+ * no special case, which it would be for a tick of 1.
+ *
+ * @recip exceeds 2^(64 + shift) / (2 * tick_ns) by 1 at most. So the product, over 2^(64 + shift),
+ * exceeds the quotient by 2 * ns / 2^(64 + shift) at most. That is less than 1 / 2^shift, which is
+ * 1 / tick_ns at most: too little to reach the next integer.
  */
 static __always_inline u64 tw_wheel_floor(const struct tw_wheel *w, u64 ns)
 {
-	if (unlikely(ns > w->recip_max))
-		return div64_u64(ns, w->tick_ns);
-	return tw_mul_high(ns, w->recip) >> w->recip_shift;
+	return tw_mul_high(2 * ns, w->recip) >> w->recip_shift;
 }
 
 /*
  * The first tick boundary at or after the deadline in a word: no timer fires before it. A tick
- * after %TWHEEL_NEVER there still are instants, so the sum does not overflow.
+ * after %TWHEEL_NEVER is before 2^63, so the sum does not overflow. Doubled, a word loses its sign
+ * bit.
  */
 static __always_inline u64 tw_wheel_ceil(const struct tw_wheel *w, u64 word)
 {
-	return tw_mul_high(word + w->round, w->recip) >> w->recip_shift;
+	return tw_mul_high(2 * word + w->round, w->recip) >> w->recip_shift;
 }
 
 /* The instant of a tick, saturating. */

@@ -52,7 +52,7 @@ static void scenario_check_division(struct scenario *s, u64 ns)
 {
 	const struct tw_wheel *w = &s->rig.w;
 
-	SCENARIO_CHECK(s, tw_wheel_floor(w, ns) == ns / w->tick_ns,
+	SCENARIO_CHECK(s, ns > S64_MAX || tw_wheel_floor(w, ns) == ns / w->tick_ns,
 		       "%llu rounded down is %llu", ns, tw_wheel_floor(w, ns));
 	SCENARIO_CHECK(s, ns > TWHEEL_NEVER ||
 		       tw_wheel_ceil(w, tw_word(ns)) == scenario_tick(s, ns),

@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 		if (tw_wheel_shape(&wheel, strtoull(argv[i], NULL, 10), 256))
 			return 1;
 		printf("%llu %llu %u %llu\n", wheel.tick_ns, wheel.recip,
-		       wheel.recip_shift, wheel.recip_max);
+		       wheel.recip_shift, wheel.round);
 	}
 	return 0;
 }
