@@ -251,7 +251,7 @@ static void forward_counts_what_moved(struct kunit *test)
 	rig_exit(&rig);
 }
 
-/* Those that belong one level lower cost one each, others two: see wheel_cascade(). */
+/* Those that belong one level lower cost one each, others two: see tw_bucket_empty(). */
 static void lower_by_two_levels_costs_more(struct kunit *test)
 {
 	unsigned int slice = 100;

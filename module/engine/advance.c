@@ -329,7 +329,7 @@ static void wheel_defer(struct tw_wheel *w, struct twheel_node *node, u64 word)
 	tw_wheel_dequeue(w, node);
 	w->requeued++;
 	if (likely(tick > w->now))
-		wheel_requeue(w, node, tick, true);
+		wheel_requeue(w, node, tick);
 	else
 		hlist_add_head(&node->link, &w->due);
 }

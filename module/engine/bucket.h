@@ -40,15 +40,14 @@ static inline void wheel_set_now(struct tw_wheel *w, u64 now)
 
 /*
  * Put a timer into the bucket where it now belongs. A pass computes the next wake-up at
- * its end, so there @in_pass spares the comparison.
+ * its end.
  */
-static __always_inline void wheel_requeue(struct tw_wheel *w, struct twheel_node *node,
-					  u64 tick, bool in_pass)
+static inline void wheel_requeue(struct tw_wheel *w, struct twheel_node *node, u64 tick)
 {
 	struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
 
 	tw_wheel_enqueue_in(w, node, row, tick);
-	if (!in_pass && unlikely(tw_wheel_near(w, row, tick)))
+	if (!w->in_pass && unlikely(tw_wheel_near(w, row, tick)))
 		tw_wheel_set_wake(w, min(w->wake, row->level ?
 				tw_bucket_peek(w, row->level, tick >> row->span) : tick));
 }

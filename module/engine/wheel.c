@@ -244,7 +244,7 @@ noinline void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node
 	u64 tick = tw_wheel_ceil(w, atomic64_read(&node->word));
 
 	if (tick > w->horizon) {
-		wheel_requeue(w, node, tick, false);
+		wheel_requeue(w, node, tick);
 	} else {
 		hlist_add_head(&node->link, &w->due);
 		tw_wheel_set_wake(w, min(w->wake, w->now));
@@ -296,51 +296,73 @@ struct twheel_node *tw_wheel_evict(struct tw_wheel *w)
 TW_EXPORT_FOR_TESTS(tw_wheel_evict);
 
 /*
- * Empty a bucket of an upper level into lower ones, as far as the slice lasts.
+ * Ask the host about the timers of a bucket, as far as the slice lasts: see &tw_wheel.look. Those
+ * that it takes leave the bucket. Returns false if no timer is left, or nothing of the slice.
+ */
+static bool wheel_look(struct tw_wheel *w, struct hlist_head *head, unsigned int *slice)
+{
+	struct hlist_node **at = &head->first, *link;
+	unsigned int todo;
+
+	for (todo = *slice; todo && (link = *at); todo--) {
+		struct hlist_node *next = link->next;
+
+		tw_check_link(link, at);
+		if (w->look(w, hlist_entry(link, struct twheel_node, link))) {
+			at = &link->next;
+			continue;
+		}
+		*at = next;
+		if (next)
+			next->pprev = at;
+		--*slice;
+		w->searched++;
+	}
+	if (hlist_empty(head))
+		__clear_bit(head - w->buckets.heads, w->buckets.occupied);
+	return *slice && !hlist_empty(head);
+}
+
+/*
+ * tw_bucket_empty() - empty a bucket of an upper level into lower ones, as far as the slice lasts
  *
  * In a pass most timers belong exactly one level lower: those from @near, two buckets of that
  * level after the position, to the bucket's end. What they share is computed once. It is copied,
  * so that the compiler does not load it again after each write to a bucket. Any other timer costs
  * twice as much, and counts as two. One beyond the bucket's end has been extended.
  *
- * The bucket is not empty, nor is the slice. @look: &tw_wheel.look.
+ * The bucket is not empty, nor is the slice.
  */
-static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level,
-					  u64 number, unsigned int *slice,
-					  bool in_pass,
-					  bool (*look)(struct tw_wheel *w,
-						       struct twheel_node *node))
+void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigned int *slice)
 {
 	/* A proof repeats this and the range: prove_cascade_strictly_lower(). */
-	u64 near = w->now + ((2ULL << wheel_level_span(w, level)) >> w->shift);
+	const u64 near = w->now + ((2ULL << wheel_level_span(w, level)) >> w->shift);
 	/* The bucket's last tick. */
-	u64 last = ((number + 1) << wheel_level_span(w, level)) - 1;
+	const u64 last = ((number + 1) << wheel_level_span(w, level)) - 1;
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
 	const struct tw_wheel_buckets buckets = w->buckets;
-	const u64 after = wheel_word(w, near - 1), until = wheel_word(w, last);
-	const u64 range = until - after;
+	const u64 after = wheel_word(w, near - 1);
+	const u64 range = w->in_pass ? wheel_word(w, last) - after : 0;
 	const unsigned int shift = w->recip_shift + row.span;
 	const u64 recip = w->recip, round = w->round;
 	const unsigned long mask = w->mask;
 	struct hlist_head *head = wheel_bucket(w, level, number);
-	struct hlist_node *link = head->first;
-	unsigned int left = *slice;
-	unsigned int extended = 0, others = 0;
+	unsigned int extended = 0, others = 0, left;
+	struct hlist_node *link;
 
+	if (unlikely(w->look) && !wheel_look(w, head, slice))
+		return;
+	left = *slice;
+	link = head->first;
 	tw_check_link(link, &head->first);
 	do {
-		struct twheel_node *node;
+		struct twheel_node *node = hlist_entry(link, struct twheel_node, link);
 		u64 word;
 
-		node = hlist_entry(link, struct twheel_node, link);
 		link = link->next;
 		tw_check_link(link, &node->link.next);
-		if (look && !look(w, node)) {
-			others++;
-			continue;
-		}
 		word = atomic64_read(&node->word);
-		if (in_pass && likely(word - after - 1 < range)) {
+		if (likely(word - after - 1 < range)) {
 			unsigned long index;
 
 			/* tw_wheel_ceil(), with one shift for both. */
@@ -356,10 +378,10 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 				others++;
 				left--;
 			}
-			wheel_requeue(w, node, tick, in_pass);
+			wheel_requeue(w, node, tick);
 		}
 	} while (--left && link);
-	if (in_pass)
+	if (range)
 		w->active |= row.bit;
 	w->requeued += extended;
 	w->cascades += *slice - left - others - extended;
@@ -372,32 +394,6 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 		link->pprev = &head->first;
 	else
 		__clear_bit(head - w->buckets.heads, w->buckets.occupied);
-}
-
-/*
- * What most wheels need does not pay for what the others do: the compiler sees constants.
- * Two functions, since one would save more registers than either needs.
- */
-static noinline void wheel_cascade_plain(struct tw_wheel *w, unsigned int level,
-					 u64 number, unsigned int *slice)
-{
-	wheel_cascade(w, level, number, slice, true, NULL);
-}
-
-static noinline void wheel_cascade_any(struct tw_wheel *w, unsigned int level,
-				       u64 number, unsigned int *slice)
-{
-	wheel_cascade(w, level, number, slice, w->in_pass, w->look);
-}
-
-/* tw_bucket_empty() - empty a bucket into lower levels, as far as the slice lasts */
-void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number,
-		     unsigned int *slice)
-{
-	if (likely(w->in_pass && !w->look))
-		wheel_cascade_plain(w, level, number, slice);
-	else
-		wheel_cascade_any(w, level, number, slice);
 }
 
 /*

@@ -100,7 +100,7 @@ void prove_bucket_unambiguous(void)
 
 /*
  * The position stands in the bucket before the one that a cascade empties. Each of its
- * timers goes to a strictly lower level; those of the range that wheel_cascade() looks up once
+ * timers goes to a strictly lower level; those of the range that tw_bucket_empty() looks up once
  * all go to the same level.
  */
 void prove_cascade_strictly_lower(void)
