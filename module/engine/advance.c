@@ -2,10 +2,7 @@
 /* The position: how it moves, and where it has to stop. */
 #include "bucket.h"
 
-/*
- * How many timers are gathered from their ticks at a time. Some ten instructions each
- * are little beside expiring them.
- */
+/* How many timers are gathered from their ticks at a time: little beside expiring them. */
 #define WHEEL_GATHER_SLICE	32
 
 /* How much tw_wheel_move_forward() may do, in units of a slice: it runs inside an arm. */
@@ -238,13 +235,11 @@ static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
 
 /*
  * Nothing is left to do before the end of the position's block: go on to what is next, up
- * to @target. Inline: called, it takes 10 to 24 instructions more for each timer of a sparse
- * backlog.
+ * to @target.
  * Returns %TW_ADVANCE_DONE if nothing is left to do at all, and %TW_ADVANCE_MORE if the slice
  * is used up. With %TW_ADVANCE_DUE timers may be due: the caller looks again.
  */
-static __always_inline enum tw_advance
-wheel_leave_block(struct tw_wheel *w, u64 target, unsigned int *slice)
+static enum tw_advance wheel_leave_block(struct tw_wheel *w, u64 target, unsigned int *slice)
 {
 	unsigned int level, cost;
 	u64 tick, number;
@@ -358,9 +353,9 @@ TW_EXPORT_FOR_TESTS(tw_wheel_requeue_due);
 
 /*
  * The first tick at which a bucket needs something. @drained: the next buckets of the upper
- * levels are empty. Inline, it costs a pass with a single timer 13 instructions.
+ * levels are empty.
  */
-static noinline u64 wheel_search_event(struct tw_wheel *w, bool drained)
+static u64 wheel_search_event(struct tw_wheel *w, bool drained)
 {
 	u64 next = TW_WHEEL_ASLEEP;
 	u64 todo = w->active;

@@ -53,11 +53,11 @@ static inline void wheel_requeue(struct tw_wheel *w, struct twheel_node *node, u
 }
 
 /*
- * The first bit from @start on, which is before @end, or @end. Inline: mostly the first word has
- * one. With a call of find_next_bit(), a search takes 50 instructions more.
+ * The first bit from @start on, which is before @end, or @end. Mostly the first word has one, which
+ * is less work than a call of find_next_bit().
  */
-static __always_inline unsigned int wheel_find_bit(const unsigned long *map,
-						   unsigned int end, unsigned int start)
+static inline unsigned int wheel_find_bit(const unsigned long *map, unsigned int end,
+					  unsigned int start)
 {
 	unsigned int i = BIT_WORD(start);
 	unsigned long word = map[i] & BITMAP_FIRST_WORD_MASK(start);
@@ -72,10 +72,9 @@ static __always_inline unsigned int wheel_find_bit(const unsigned long *map,
 
 /*
  * The number of the first occupied bucket of @level, or 0. The first one that may be in use
- * is the one after the position's. Called, it takes 4 instructions more for each timer of a sparse
- * backlog.
+ * is the one after the position's.
  */
-static __always_inline u64 level_first_bucket(const struct tw_wheel *w, unsigned int level)
+static inline u64 level_first_bucket(const struct tw_wheel *w, unsigned int level)
 {
 	u64 from = (w->now >> wheel_level_span(w, level)) + 1;
 	unsigned int base = tw_wheel_index(w, level, 0);

@@ -239,7 +239,7 @@ u64 tw_bucket_peek(const struct tw_wheel *w, unsigned int level, u64 number)
  *
  * If it is past, the next round serves it. This may lower &tw_wheel.wake.
  */
-noinline void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node)
+void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node)
 {
 	u64 tick = tw_wheel_ceil(w, atomic64_read(&node->word));
 

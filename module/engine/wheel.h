@@ -173,7 +173,7 @@ static inline void tw_wheel_follow(struct tw_wheel *w, u64 now)
  * exceeds the quotient by 2 * ns / 2^(64 + shift) at most. That is less than 1 / 2^shift, which is
  * 1 / tick_ns at most: too little to reach the next integer.
  */
-static __always_inline u64 tw_wheel_floor(const struct tw_wheel *w, u64 ns)
+static inline u64 tw_wheel_floor(const struct tw_wheel *w, u64 ns)
 {
 	return tw_mul_high(2 * ns, w->recip) >> w->recip_shift;
 }
@@ -183,7 +183,7 @@ static __always_inline u64 tw_wheel_floor(const struct tw_wheel *w, u64 ns)
  * after %TWHEEL_NEVER is before 2^63, so the sum does not overflow. Doubled, a word loses its sign
  * bit.
  */
-static __always_inline u64 tw_wheel_ceil(const struct tw_wheel *w, u64 word)
+static inline u64 tw_wheel_ceil(const struct tw_wheel *w, u64 word)
 {
 	return tw_mul_high(2 * word + w->round, w->recip) >> w->recip_shift;
 }
@@ -222,12 +222,8 @@ static inline unsigned int tw_wheel_index(const struct tw_wheel *w,
 	return (level << w->shift << 1) + (number & w->mask);
 }
 
-/*
- * tw_wheel_find_row() - where a timer for a tick after the position goes
- *
- * The hot path is inline: with calls, arming would cost half as much again.
- */
-static __always_inline struct tw_wheel_row *tw_wheel_find_row(struct tw_wheel *w, u64 tick)
+/* tw_wheel_find_row() - where a timer for a tick after the position goes */
+static inline struct tw_wheel_row *tw_wheel_find_row(struct tw_wheel *w, u64 tick)
 {
 	unsigned long offset;
 
@@ -242,8 +238,8 @@ static __always_inline struct tw_wheel_row *tw_wheel_find_row(struct tw_wheel *w
  * Is the timer past, or might it need attention before &tw_wheel.wake? For a tick before the
  * position, @row is the last one, which makes it look near.
  */
-static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
-					  const struct tw_wheel_row *row, u64 tick)
+static inline bool tw_wheel_near(const struct tw_wheel *w, const struct tw_wheel_row *row,
+				 u64 tick)
 {
 	return (tick & row->keep) - row->ahead < w->soon;
 }
@@ -252,7 +248,7 @@ static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
  * hlist_add_head(), which tells whether the list was empty. Only then a bucket's bit has to be
  * set. In a full wheel it mostly is already, and the bitmap is not touched.
  */
-static __always_inline bool tw_wheel_link(struct twheel_node *node, struct hlist_head *head)
+static inline bool tw_wheel_link(struct twheel_node *node, struct hlist_head *head)
 {
 	struct hlist_node *next = head->first;
 
@@ -265,9 +261,8 @@ static __always_inline bool tw_wheel_link(struct twheel_node *node, struct hlist
 	return !next;
 }
 
-static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
-						struct twheel_node *node,
-						const struct tw_wheel_row *row, u64 tick)
+static inline void tw_wheel_enqueue_in(struct tw_wheel *w, struct twheel_node *node,
+				       const struct tw_wheel_row *row, u64 tick)
 {
 	unsigned long index;
 
@@ -286,8 +281,7 @@ static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
  * Then nothing has been done. The caller lets the position follow the clock, which may
  * be all that is needed, and calls tw_wheel_enqueue_near().
  */
-static __always_inline bool
-tw_wheel_enqueue(struct tw_wheel *w, struct twheel_node *node, u64 word)
+static inline bool tw_wheel_enqueue(struct tw_wheel *w, struct twheel_node *node, u64 word)
 {
 	u64 tick = tw_wheel_ceil(w, word);
 	struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
@@ -299,8 +293,7 @@ tw_wheel_enqueue(struct tw_wheel *w, struct twheel_node *node, u64 word)
 }
 
 /* tw_wheel_dequeue() - take a timer out of its list */
-static __always_inline void
-tw_wheel_dequeue(struct tw_wheel *w, struct twheel_node *node)
+static inline void tw_wheel_dequeue(struct tw_wheel *w, struct twheel_node *node)
 {
 	struct hlist_node **pprev = node->link.pprev;
 	struct hlist_node *next = node->link.next;
@@ -314,20 +307,19 @@ tw_wheel_dequeue(struct tw_wheel *w, struct twheel_node *node)
 }
 
 /* tw_wheel_is_drained() - whether tw_wheel_drain_ahead() has nothing to do */
-static __always_inline bool tw_wheel_is_drained(const struct tw_wheel *w)
+static inline bool tw_wheel_is_drained(const struct tw_wheel *w)
 {
 	return w->now <= w->quiet;
 }
 
 /* tw_wheel_is_done() - whether tw_wheel_advance() to @target has nothing to do */
-static __always_inline bool tw_wheel_is_done(const struct tw_wheel *w, u64 target)
+static inline bool tw_wheel_is_done(const struct tw_wheel *w, u64 target)
 {
 	return w->now == target && hlist_empty(&w->expiring) && !w->displaced;
 }
 
 /* tw_wheel_due() - the next timer that tw_wheel_advance() has found due, or NULL */
-static __always_inline struct twheel_node *
-tw_wheel_due(const struct tw_wheel *w)
+static inline struct twheel_node *tw_wheel_due(const struct tw_wheel *w)
 {
 	struct hlist_node *first = w->expiring.first;
 
@@ -345,9 +337,8 @@ tw_wheel_due(const struct tw_wheel *w)
  * tw_wheel_dequeue_due(). False if it was extended, or the clock was set back: then call
  * tw_wheel_requeue_due().
  */
-static __always_inline bool
-tw_wheel_claim(struct tw_wheel *w, struct twheel_node *node, s64 fired, u64 time,
-	       u64 *late)
+static inline bool tw_wheel_claim(struct tw_wheel *w, struct twheel_node *node, s64 fired,
+				  u64 time, u64 *late)
 {
 	s64 word = atomic64_read(&node->word);
 
@@ -364,8 +355,7 @@ tw_wheel_claim(struct tw_wheel *w, struct twheel_node *node, s64 fired, u64 time
 }
 
 /* tw_wheel_dequeue_due() - tw_wheel_dequeue() of the timer that tw_wheel_due() found */
-static __always_inline void
-tw_wheel_dequeue_due(struct tw_wheel *w, const struct twheel_node *node)
+static inline void tw_wheel_dequeue_due(struct tw_wheel *w, const struct twheel_node *node)
 {
 	struct hlist_node *next = node->link.next;
 
