@@ -87,7 +87,6 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	spin_lock_init(&base->expiry_lock);
 #endif
 	base->owner = owner;
-	base->absolute = tw_clock_is_wall(config->clock);
 	if (tw_wheel_init(&base->wheel,
 			  tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock)),
 			  tw_clock_steps(config->clock), node)) {
@@ -135,7 +134,7 @@ static void base_follow_clock(struct twheel_base *base)
  */
 static void base_set_alarm_before(struct twheel_base *base, u64 wake)
 {
-	if (base->wheel.wake < wake && (wake > base->present || base->absolute))
+	if (base->wheel.wake < wake && (wake > base->present || tw_clock_is_wall(base->clock.id)))
 		base_set_alarm(base);
 }
 
@@ -406,7 +405,7 @@ static bool clock_leaves(struct tw_clock *clock, int *cpu)
 
 /*
  * tw_clock_resume() - tw_clock_set() from the alarm function, under the base lock
- * @ns: when; not before the time of this call, or the loop of the hrtimer core, whose
+ * @ns: when; after the time at which the pass began, or the loop of the hrtimer core, whose
  *	time stands still, would never end
  *
  * Return: what the alarm function has to return.

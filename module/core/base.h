@@ -8,8 +8,10 @@
 
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
+#include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/completion.h>
+#include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
@@ -197,11 +199,11 @@ struct tw_waiter {
  * struct twheel - a wheel
  * @id: its number
  * @percpu: it has a base for each CPU, else one for all
- * @works: its callbacks run on a workqueue
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
  * @stopper: the task in twheel_stop() that hands back timers, or NULL
- * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
- * @room: how many more timers may be armed, if it has a limit
+ * @nr_bases: how many there are room for
+ * @room: how many more timers may be armed, if it has a limit. Each arm writes it: it has a
+ *	line of the cache of its own
  * @workqueue: its own, or NULL
  * @work_class: what lockdep knows the works of its bases by. Each wheel has its own: a
  *	callback may stop another wheel, which waits for works, but not its own. Two
@@ -214,18 +216,16 @@ struct tw_waiter {
  * @name: of the wheel
  * @view: what shows it in debugfs
  * @data: &twheel_config.data
- * @first: one of its bases
- * @bases: by the number of the CPU, or the only one
+ * @bases: by the number of the CPU, or the only one. That of a CPU that cannot be is NULL
  */
 struct twheel {
 	unsigned int id;
 	bool percpu;
-	bool works;
 	unsigned int stopped;
 	struct task_struct *stopper;
 	unsigned int nr_bases;
-	atomic_t room;
-	struct workqueue_struct *workqueue;
+	atomic_t room ____cacheline_aligned_in_smp;
+	struct workqueue_struct *workqueue ____cacheline_aligned_in_smp;
 	struct lock_class_key work_class;
 	struct list_head link;
 	struct list_head left;
@@ -235,11 +235,16 @@ struct twheel {
 	const char *name;
 	struct dentry *view;
 	void *data;
-	struct twheel_base *first;
 	struct twheel_base *bases[];
 };
 
 extern struct twheel *tw_system_wheel;
+
+/* Any base of a wheel. */
+static inline struct twheel_base *tw_instance_base(const struct twheel *wheel)
+{
+	return wheel->bases[wheel->percpu ? cpumask_first(cpu_possible_mask) : 0];
+}
 
 #define tw_for_each_base(base, i, wheel)				\
 	for ((i) = 0; (i) < (wheel)->nr_bases; (i)++)			\
@@ -279,8 +284,6 @@ enum tw_together {
  * @wheel: the engine. First, so that its address is the base's
  * @lock: guards all of this but @last and @expiry_lock; taken from hard interrupt context too
  * @percpu: the wheel has other bases, and its timers move between them
- * @absolute: its clock may be set, so timers are armed for deadlines only, not for
- *	delays
  * @stopped: no timer may be armed any more
  * @in_round: not all that was due by @target is served: in a pass, and after one that ran
  *	out of time
@@ -321,7 +324,6 @@ struct twheel_base {
 	atomic_t *room;
 	unsigned long pending;
 	bool percpu;
-	bool absolute;
 	bool stopped;
 	bool in_round;
 	struct twheel_timer *running;

@@ -429,8 +429,7 @@ void tw_instance_free(struct twheel *wheel)
 		tw_base_free(base);
 	if (wheel->workqueue)
 		destroy_workqueue(wheel->workqueue);
-	if (wheel->works)
-		lockdep_unregister_key(&wheel->work_class);
+	lockdep_unregister_key(&wheel->work_class);
 	kfree_const(wheel->name);
 	kfree(wheel);
 }
@@ -445,14 +444,11 @@ static int make_base(struct twheel *wheel, const struct twheel_config *config, i
 	tw_pass_init(base);
 	base->id = wheel->id;
 	base->name = wheel->name;
-	if (wheel->works)
-		lockdep_init_map(&base->clock.work.lockdep_map, wheel->name,
-				 &wheel->work_class, 0);
+	lockdep_init_map(&base->clock.work.lockdep_map, wheel->name, &wheel->work_class, 0);
 	base->percpu = wheel->nr_bases > 1;
 	if (config->max_pending)
 		base->room = &wheel->room;
 	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
-	wheel->first = base;
 	return 0;
 }
 
@@ -508,9 +504,7 @@ struct twheel *tw_instance_make(const struct twheel_config *config, struct modul
 		return ERR_PTR(-ENOMEM);
 	wheel->id = tw_number_next();
 	wheel->percpu = config->percpu;
-	wheel->works = config->context == TWHEEL_CONTEXT_WORK;
-	if (wheel->works)
-		lockdep_register_key(&wheel->work_class);
+	lockdep_register_key(&wheel->work_class);
 	wheel->nr_bases = cpus;
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
@@ -586,7 +580,7 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 	struct twheel_base *base;
 	unsigned int i;
 
-	if (WARN_ON_ONCE(wheel->first->clock.id != TWHEEL_CLOCK_VIRTUAL))
+	if (WARN_ON_ONCE(tw_instance_base(wheel)->clock.id != TWHEEL_CLOCK_VIRTUAL))
 		return next;
 	/* It would wait for the pass that it is called from. */
 	tw_for_each_base(base, i, wheel)

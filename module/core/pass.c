@@ -238,7 +238,7 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		 * The callback before may have slept, or the clock may have been set. If
 		 * it was set back, the next pass finds out what is still due.
 		 */
-		if (context == TWHEEL_CONTEXT_WORK || unlikely(base->absolute)) {
+		if (context == TWHEEL_CONTEXT_WORK || unlikely(tw_clock_is_wall(base->clock.id))) {
 			over = pass_set_time(base, tw_clock_now(&base->clock));
 			if (unlikely(over))
 				break;
@@ -359,21 +359,20 @@ static u64 pass_next_event(struct twheel_base *base)
 }
 
 /* Returns what is left for the clock to do without the lock. */
-static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock *clock,
-				      u64 mono)
+static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock *clock)
 {
 	u64 next = pass_next_event(base);
-	u64 now, ns;
+	u64 mono, ns;
 
 	WRITE_ONCE(base->runner, NULL);
 	if (base->stopped || next == TW_WHEEL_ASLEEP)
 		return TW_CLOCK_DONE;
-	/* Not before the present, see tw_clock_resume(). A callback may have set the clock. */
-	now = pass_clock(base, mono);
 	ns = tw_base_wake_ns(base);
-	if (ns > now)
+	/* The loop of the hrtimer core began before the pass. A callback may have set the clock. */
+	if (ns > pass_clock(base, base->began))
 		return tw_clock_resume(clock, ns);
-	return tw_clock_again(clock, now, base->in_round ? 0 :
+	mono = ktime_get_ns();
+	return tw_clock_again(clock, pass_clock(base, mono), base->in_round ? 0 :
 			      min_t(u64, mono - base->began, PASS_LONG_PAUSE));
 }
 
@@ -384,7 +383,6 @@ pass_run(struct twheel_base *base, struct tw_clock *clock, enum twheel_context c
 	enum tw_clock_next left = TW_CLOCK_DONE;
 	int count = preempt_count();
 	bool traced;
-	u64 mono;
 
 	if (soft)
 		tw_expiry_lock(base);
@@ -397,8 +395,7 @@ pass_run(struct twheel_base *base, struct tw_clock *clock, enum twheel_context c
 		__tw_trace_pass_begin(base);
 	pass_begin(base, ktime_get_ns());
 	pass_serve_all(base, count, context);
-	mono = ktime_get_ns();
-	left = pass_finish(base, clock, mono);
+	left = pass_finish(base, clock);
 	if (unlikely(traced))
 		__tw_trace_pass_end(base);
 out:

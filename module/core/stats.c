@@ -29,7 +29,7 @@
  */
 u64 twheel_now(const struct twheel *wheel)
 {
-	return tw_clock_now(&wheel->first->clock);
+	return tw_clock_now(&tw_instance_base(wheel)->clock);
 }
 TW_EXPORT(twheel_now);
 
@@ -69,7 +69,7 @@ static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
  */
 void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
 {
-	struct twheel_base *base = wheel->first;
+	struct twheel_base *base = tw_instance_base(wheel);
 	unsigned int i;
 
 	*stats = (struct twheel_stats) {
@@ -194,7 +194,7 @@ static int view_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "name:\t%s\n", wheel->name);
 	seq_printf(seq, "owner:\t%s\n", wheel->owner_name);
 	seq_printf(seq, "clock:\t%s\n", view_clock_names[stats.clock]);
-	seq_printf(seq, "context:\t%s\n", view_context_names[wheel->first->clock.context]);
+	seq_printf(seq, "context:\t%s\n", view_context_names[tw_instance_base(wheel)->clock.context]);
 	seq_printf(seq, "percpu:\t%u\n", wheel->percpu);
 	seq_printf(seq, "tick_ns:\t%llu\n", stats.tick_ns);
 	seq_printf(seq, "slots:\t%u\n", stats.slots);

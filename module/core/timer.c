@@ -370,7 +370,7 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
 	base = tw_timer_any_base(timer);
-	if (!base || (how & __TWHEEL_DELAY && base->absolute))
+	if (!base || (how & __TWHEEL_DELAY && tw_clock_is_wall(base->clock.id)))
 		return -EINVAL;
 	if (how & __TWHEEL_DELAY)
 		when_ns = arm_after(timer, when_ns);
@@ -454,7 +454,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 	base = tw_timer_any_base(timer);
 	if (unlikely(!base))
 		return -ENOENT;
-	if (unlikely(base->absolute))
+	if (unlikely(tw_clock_is_wall(base->clock.id)))
 		return -EINVAL;
 	deadline = arm_add(tw_clock_now(&base->clock), delay_ns);
 	return tw_arm_extend(timer, tw_deadline_word(deadline));

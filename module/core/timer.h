@@ -71,7 +71,7 @@ static __always_inline bool tw_timer_takes_delay(const struct twheel_timer *time
 {
 	const struct twheel_base *base = tw_timer_any_base(timer);
 
-	return likely(base) && likely(!base->absolute);
+	return likely(base) && likely(!tw_clock_is_wall(base->clock.id));
 }
 
 /* tw_arm_extend() - tw_node_extend(): a later deadline leaves a pending timer where it is */

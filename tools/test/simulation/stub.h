@@ -102,6 +102,7 @@ void stub_say(const char *what, const char *format, ...);
 
 /* The compiler */
 #define __init
+#define ____cacheline_aligned_in_smp
 #define __maybe_unused	__attribute__((__unused__))
 #define __acquire(lock)
 #define __must_hold(lock)
