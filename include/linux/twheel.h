@@ -39,7 +39,8 @@
  *
  * tools/examples/kernel/ has whole modules. Each function is documented where it is defined: here,
  * if it is inline, or in module/core/. "man 9 twheel_arm" shows the same, from Debian's package or
- * after "make man_install". Section 3 is about the library, which has other results.
+ * after "make man_install". Section 3 is about the library. Each may be called in any context but
+ * NMI, unless it says otherwise.
  * tools/doc/migration.md is for users of timer_list, hrtimer or delayed_work.
  *
  * What is needed less often has headers of its own:
@@ -253,9 +254,6 @@ struct twheel *twheel_of(const struct twheel_timer *timer);
  * @function: what it does when it fires. If it is NULL, arming the timer is -EINVAL
  *
  * No other CPU may use the timer meanwhile.
- *
- * Context:
- * * any but NMI
  */
 #define twheel_timer_init(timer, wheel, function)			\
 	tw_init_class(__twheel_timer_init, timer, wheel, function, false)
@@ -278,7 +276,6 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns);
  * another. In linux/twheel_node.h, tw_node_extend() explains why that is sound.
  *
  * Context:
- * * any but NMI
  * * lock-free
  * Return:
  * * 1 - the deadline has moved; the timer will not fire before @deadline_ns
@@ -302,7 +299,6 @@ int twheel_shutdown_sync(struct twheel_timer *timer);
  * @timer: the timer
  *
  * Context:
- * * any but NMI
  * * lock-free
  * Return:
  * * true if it is
@@ -317,7 +313,6 @@ static inline bool twheel_pending(const struct twheel_timer *timer)
  * @timer: the timer
  *
  * Context:
- * * any but NMI
  * * lock-free
  * Return:
  * * its deadline, in ns on the wheel's clock
@@ -334,7 +329,6 @@ static inline u64 twheel_deadline(const struct twheel_timer *timer)
  * @timer: the timer
  *
  * Context:
- * * any but NMI
  * * lock-free
  * Return:
  * * ns
@@ -372,8 +366,6 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
  *
  * Callbacks of one timer never overlap, so a timer whose callback runs cannot go to another CPU.
  *
- * Context:
- * * any but NMI
  * Return:
  * * as twheel_arm_at()
  * * -EINVAL - also if there can be no such CPU
@@ -391,8 +383,6 @@ static inline int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 dead
  * @cpu: the CPU
  * @delay_ns: how long
  *
- * Context:
- * * any but NMI
  * Return:
  * * as twheel_arm_on_at()
  * * -EINVAL - also where twheel_arm() says so
@@ -412,8 +402,6 @@ static inline int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_n
  * The wheel picks an instant within the range that many timers will share, and
  * that needs few wake-ups. The timer's deadline is then that instant.
  *
- * Context:
- * * any but NMI
  * Return:
  * * as twheel_arm_at()
  */
@@ -429,8 +417,6 @@ static inline int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_n
  * @delay_ns: the shortest delay
  * @slack_ns: by how much it may be longer, beyond the tick
  *
- * Context:
- * * any but NMI
  * Return:
  * * as twheel_arm()
  */

@@ -56,9 +56,6 @@ __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
  * @function: called when nothing has been heard for the timeout
  *
  * Nobody else may use the watch meanwhile.
- *
- * Context:
- * * any but NMI
  */
 #define twheel_idle_init(idle, wheel, function)				\
 	tw_init_class(__twheel_idle_init, idle, wheel, function)
@@ -82,8 +79,6 @@ static inline bool __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns)
  *
  * On a watch that is started this is twheel_idle_set_timeout().
  *
- * Context:
- * * any but NMI
  * Return:
  * * 0 - started
  * * 1 - it was started already: the timeout begins anew
@@ -106,8 +101,6 @@ static inline int twheel_idle_start(struct twheel_idle *idle, u64 timeout_ns)
  * CPU at the same moment may still count with the old timeout. A watch that is not
  * started stays so.
  *
- * Context:
- * * any but NMI
  * Return:
  * * 1 - the timeout has changed
  * * -ENOENT - the watch is not started
@@ -124,7 +117,7 @@ static inline int twheel_idle_set_timeout(struct twheel_idle *idle, u64 timeout_
  * @idle: the watch
  *
  * Context:
- * * any but NMI, the watch's own callback included
+ * * the watch's own callback included
  * Return:
  * * 1 - the callback will not be called
  * * 0 - the watch was not started; the callback may be running
@@ -161,7 +154,7 @@ static inline int twheel_idle_stop_sync(struct twheel_idle *idle)
  * frees: see twheel_shutdown().
  *
  * Context:
- * * any but NMI, the watch's own callback included
+ * * the watch's own callback included
  * Return:
  * * as twheel_shutdown()
  */
@@ -195,7 +188,6 @@ static inline int twheel_idle_shutdown_sync(struct twheel_idle *idle)
  * packet, from any number of CPUs at once.
  *
  * Context:
- * * any but NMI
  * * lock-free
  * Return:
  * * 1 - the callback will not be called before the timeout has passed from now

@@ -33,9 +33,6 @@ do {									\
  *	twheel_timer_destroy_on_stack()
  * @wheel: as for twheel_timer_init()
  * @function: likewise
- *
- * Context:
- * * any but NMI
  */
 #define twheel_timer_init_on_stack(timer, wheel, function)		\
 	tw_init_class(__twheel_timer_init, timer, wheel, function, true)

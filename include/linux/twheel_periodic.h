@@ -84,9 +84,6 @@ __twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel,
  * @function: the work
  *
  * Nobody else may use the periodic work meanwhile.
- *
- * Context:
- * * any but NMI
  */
 #define twheel_periodic_init(periodic, wheel, function)			\
 	tw_init_class(__twheel_periodic_init, periodic, wheel, function)
@@ -107,8 +104,6 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
  * its callback is running, that one goes on. On a per-CPU wheel it repeats on the CPU where it
  * was started; work that is pending or running stays on its CPU.
  *
- * Context:
- * * any but NMI
  * Return:
  * * 0 - started
  * * 1 - started anew: it was waiting for a deadline
@@ -130,8 +125,6 @@ static inline int twheel_periodic_start_at(struct twheel_periodic *periodic, u64
  * @period_ns: the period, 1 to %TWHEEL_SPAN_MAX
  * @pace: one of enum twheel_pace
  *
- * Context:
- * * any but NMI
  * Return:
  * * as twheel_periodic_start_at()
  * * -EINVAL - also on any wheel whose clock can be set, which takes no delays
@@ -149,7 +142,7 @@ static inline int twheel_periodic_start(struct twheel_periodic *periodic, u64 pe
  * A callback that runs, or is just being called, is the last one.
  *
  * Context:
- * * any but NMI, the work's own callback included
+ * * the work's own callback included
  * Return:
  * * 1 - it was waiting for a deadline, which will not be served
  * * 0 - it was not: it is not started, its callback is running or being called, or was due and
@@ -264,8 +257,6 @@ static inline u64 twheel_periodic_missed(const struct twheel_periodic *periodic)
  *
  * The answer stays until the next start. To stop work that has ended does not change it.
  *
- * Context:
- * * any but NMI
  * Return:
  * * 0 - it goes on, was never started, was stopped or shut down before it ended, or was
  *   handed back by twheel_stop(). Or its callback said %TWHEEL_DONE

@@ -31,7 +31,6 @@ enum twheel_state {
  * @timer: the timer
  *
  * Context:
- * * any but NMI
  * * lock-free; the answer may be old by the time it is looked at
  * Return:
  * * one of enum twheel_state

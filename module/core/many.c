@@ -156,7 +156,6 @@ static __always_inline unsigned int many_run(struct twheel *wheel,
  * one, each with a lock of its own.
  *
  * Context:
- * * any but NMI
  * * interrupts are off for up to 16 items at a time. With interrupts on at the
  *   call, they are let in between
  * Return:

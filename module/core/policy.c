@@ -146,8 +146,6 @@ static void periodic_fire(struct twheel_timer *timer)
  *
  * Use twheel_periodic_start() or twheel_periodic_start_at().
  *
- * Context:
- * * any but NMI
  * Return:
  * * as they
  */
@@ -198,9 +196,6 @@ static void idle_fire(struct twheel_timer *timer)
  * @key: for lockdep
  *
  * Use twheel_periodic_init() or twheel_idle_init().
- *
- * Context:
- * * any but NMI
  */
 void __twheel_policy_init(struct twheel_timer *timer, enum __twheel_policy policy,
 			  struct twheel *wheel, const char *name,

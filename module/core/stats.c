@@ -22,8 +22,6 @@
  *
  * On %TWHEEL_CLOCK_MONOTONIC, as of the system wheel, that is ktime_get_ns().
  *
- * Context:
- * * any but NMI
  * Return:
  * * ns
  */
@@ -63,9 +61,6 @@ static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
  * @wheel: the wheel
  * @stats: filled in. Of a per-CPU wheel it adds up one snapshot of
  *	each CPU's base
- *
- * Context:
- * * any but NMI
  */
 void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
 {
@@ -126,8 +121,6 @@ TW_EXPORT_FOR_TESTS(tw_instance_occupied);
  * twheel_data() - the pointer that was &twheel_config.data
  * @wheel: the wheel
  *
- * Context:
- * * any but NMI
  * Return:
  * * the pointer
  */

@@ -69,9 +69,6 @@ struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
  * @key: for lockdep
  *
  * Use twheel_timer_init().
- *
- * Context:
- * * any but NMI
  */
 void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 			 twheel_fn function, bool on_stack, const char *name,
@@ -101,9 +98,6 @@ TW_EXPORT(__twheel_timer_init);
 /**
  * twheel_timer_destroy_on_stack() - end the use of an on-stack timer
  * @timer: the timer; not pending, and its callback does not run
- *
- * Context:
- * * any but NMI
  */
 void twheel_timer_destroy_on_stack(struct twheel_timer *timer)
 {
@@ -115,8 +109,6 @@ TW_EXPORT(twheel_timer_destroy_on_stack);
  * twheel_of() - the wheel a timer belongs to
  * @timer: the timer
  *
- * Context:
- * * any but NMI
  * Return:
  * * the wheel; with a static initialiser, the system wheel
  * * NULL - the timer was never initialised, or without a function
@@ -293,8 +285,6 @@ static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_ar
  * Where it is not pending, and the wheel has no limit, this fails only if the timer was shut
  * down, or the wheel stopped.
  *
- * Context:
- * * any but NMI
  * Return:
  * * 0 - the timer was not pending, and is now
  * * 1 - it was pending, and has the new deadline
@@ -332,8 +322,6 @@ TW_EXPORT(twheel_arm_at);
  * @timer: the timer
  * @delay_ns: how long. A delay of 0 ends at the next tick boundary, or now if this is one
  *
- * Context:
- * * any but NMI
  * Return:
  * * as twheel_arm_at()
  * * -EINVAL - also if the wheel is on %TWHEEL_CLOCK_REALTIME or %TWHEEL_CLOCK_TAI, which
@@ -357,8 +345,6 @@ TW_EXPORT(twheel_arm);
  *
  * Use twheel_arm_on(), twheel_arm_range() and the like.
  *
- * Context:
- * * any but NMI
  * Return:
  * * as they
  */
@@ -390,8 +376,6 @@ TW_EXPORT(__twheel_arm_with);
  * A timer that is not pending is left alone, so this cannot bring back one that
  * another CPU has just cancelled.
  *
- * Context:
- * * any but NMI
  * Return:
  * * 1 - the timer has the new deadline
  * * -ENOENT - it is not pending
@@ -414,8 +398,6 @@ TW_EXPORT(twheel_modify_at);
  * @timer: the timer
  * @delay_ns: the new delay
  *
- * Context:
- * * any but NMI
  * Return:
  * * as twheel_modify_at()
  * * -EINVAL - the clock of the wheel can be set, see twheel_arm(); nothing has
@@ -437,7 +419,6 @@ TW_EXPORT(twheel_modify);
  * @delay_ns: the new delay
  *
  * Context:
- * * any but NMI
  * * lock-free
  * Return:
  * * as twheel_extend_at()
@@ -575,8 +556,6 @@ int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int 
  *
  * When this returns 0 the callback may run, perhaps on another CPU: see twheel_cancel_sync().
  *
- * Context:
- * * any but NMI
  * Return:
  * * 1 - the timer was pending; its callback will not be called for that deadline
  * * 0 - it was not pending
@@ -697,8 +676,6 @@ static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
  * may still use, and for callers that hold a lock which the callback takes. Do not call it in a
  * loop: the callback may need this CPU.
  *
- * Context:
- * * any but NMI
  * Return:
  * * 1 - the timer was pending; it will not fire, and its callback does not run
  * * 0 - it was not pending, and its callback does not run
@@ -729,7 +706,7 @@ TW_EXPORT(twheel_try_cancel);
  * wait for callbacks.
  *
  * Context:
- * * any but NMI, the timer's own callback included
+ * * the timer's own callback included
  * Return:
  * * 1 - the timer was pending, and will not fire. The callback of an earlier deadline may
  *   still run
