@@ -87,6 +87,9 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	spin_lock_init(&base->expiry_lock);
 #endif
 	base->owner = owner;
+	base->percpu = owner->nr_bases > 1;
+	if (config->max_pending)
+		base->room = &owner->room;
 	if (tw_wheel_init(&base->wheel,
 			  tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock)),
 			  tw_clock_steps(config->clock), node)) {

@@ -253,10 +253,6 @@ static inline struct twheel_base *tw_instance_base(const struct twheel *wheel)
 		else
 
 /* instance.c */
-struct twheel *tw_instance_make(const struct twheel_config *config, struct module *owner);
-void tw_instance_free(struct twheel *wheel);
-
-
 int tw_instances_init(void);
 void tw_instances_exit(void);
 
@@ -309,8 +305,6 @@ enum tw_together {
  * @runner: the task that the pass runs in or has interrupted, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
- * @id: the wheel's number, for traces
- * @name: the wheel's name, for traces
  * @room: how many more may be armed on all bases of the wheel, if it has a limit; NULL: any
  *	number. Once stopped, not NULL
  * @pending: how many timers are pending
@@ -346,8 +340,6 @@ struct twheel_base {
 	struct task_struct *runner;
 	struct tw_clock clock;
 	struct twheel *owner;
-	unsigned int id;
-	const char *name;
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t expiry_lock;
 #endif

@@ -67,6 +67,91 @@ static int instance_cpu_offline(unsigned int cpu, struct hlist_node *node)
 	return 0;
 }
 
+/* Free a wheel, or what there is of it. */
+static void instance_free(struct twheel *wheel)
+{
+	struct twheel_base *base;
+	unsigned int i;
+
+	if (!hlist_unhashed(&wheel->cpus))
+		cpuhp_state_remove_instance(instance_cpuhp, &wheel->cpus);
+	tw_for_each_base(base, i, wheel)
+		tw_base_free(base);
+	if (wheel->workqueue)
+		destroy_workqueue(wheel->workqueue);
+	lockdep_unregister_key(&wheel->work_class);
+	kfree_const(wheel->name);
+	kfree(wheel);
+}
+
+/* Make the base of a CPU, or the only one, of %TW_ANY_CPU. */
+static int instance_make_base(struct twheel *wheel, const struct twheel_config *config, int cpu)
+{
+	struct twheel_base *base = tw_base_new(wheel, config, cpu);
+
+	if (!base)
+		return -ENOMEM;
+	if (wheel->workqueue)
+		base->clock.workqueue = wheel->workqueue;
+	tw_pass_init(base);
+	lockdep_init_map(&base->clock.work.lockdep_map, wheel->name, &wheel->work_class, 0);
+	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
+	return 0;
+}
+
+static int instance_make_parts(struct twheel *wheel, const struct twheel_config *config)
+{
+	unsigned int cpu;
+	int ret;
+
+	wheel->name = kstrdup_const(config->name ?: "unnamed", GFP_KERNEL);
+	if (!wheel->name)
+		return -ENOMEM;
+	if (config->context == TWHEEL_CONTEXT_WORK && !config->workqueue) {
+		/* Timeouts may be what frees memory: their thread must not wait for any. */
+		wheel->workqueue = alloc_workqueue("twheel/%.12s", WQ_MEM_RECLAIM |
+						   (wheel->percpu ? WQ_PERCPU : WQ_UNBOUND), 0,
+						   wheel->name);
+		if (!wheel->workqueue)
+			return -ENOMEM;
+	}
+	if (!wheel->percpu)
+		return instance_make_base(wheel, config, TW_ANY_CPU);
+	for_each_possible_cpu(cpu) {
+		ret = instance_make_base(wheel, config, cpu);
+		if (ret)
+			return ret;
+	}
+	return cpuhp_state_add_instance(instance_cpuhp, &wheel->cpus);
+}
+
+/* Make a wheel that is not listed. @config: valid. Returns it or an ERR_PTR. */
+static struct twheel *instance_make(const struct twheel_config *config, struct module *owner)
+{
+	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
+	struct twheel *wheel;
+	int ret;
+
+	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
+	if (!wheel)
+		return ERR_PTR(-ENOMEM);
+	wheel->id = tw_number_next();
+	wheel->percpu = config->percpu;
+	lockdep_register_key(&wheel->work_class);
+	wheel->nr_bases = cpus;
+	wheel->owner = owner;
+	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
+		sizeof(wheel->owner_name));
+	wheel->data = config->data;
+	atomic_set(&wheel->room, min_t(unsigned int, config->max_pending, INT_MAX));
+	INIT_LIST_HEAD(&wheel->link);
+	ret = instance_make_parts(wheel, config);
+	if (!ret)
+		return wheel;
+	instance_free(wheel);
+	return ERR_PTR(ret);
+}
+
 static void instance_list(struct twheel *wheel)
 {
 	mutex_lock(&instances_lock);
@@ -81,23 +166,6 @@ static void instance_unlist(struct twheel *wheel)
 	lockdep_assert_held(&instances_lock);
 	list_del_init(&wheel->link);
 	tw_view_remove(wheel->view);
-}
-
-/* Make a wheel that is not listed. @config: valid. Returns it or an ERR_PTR. */
-static struct twheel *instance_make_known(const struct twheel_config *config,
-					  struct module *owner)
-{
-	struct twheel *wheel = tw_instance_make(config, owner);
-	int ret = 0;
-
-	if (IS_ERR(wheel))
-		return wheel;
-	if (wheel->percpu)
-		ret = cpuhp_state_add_instance(instance_cpuhp, &wheel->cpus);
-	if (!ret)
-		return wheel;
-	tw_instance_free(wheel);
-	return ERR_PTR(ret);
 }
 
 /**
@@ -123,7 +191,7 @@ struct twheel *__twheel_create(const struct twheel_config *config, struct module
 	config = config ?: &defaults;
 	if (!tw_base_valid(config))
 		return ERR_PTR(-EINVAL);
-	wheel = instance_make_known(config, owner);
+	wheel = instance_make(config, owner);
 	if (!IS_ERR(wheel))
 		instance_list(wheel);
 	return wheel;
@@ -220,14 +288,6 @@ long twheel_stop(struct twheel *wheel,
 }
 TW_EXPORT(twheel_stop);
 
-/* Free a wheel that has been stopped. */
-static void instance_release(struct twheel *wheel)
-{
-	if (wheel->percpu)
-		cpuhp_state_remove_instance(instance_cpuhp, &wheel->cpus);
-	tw_instance_free(wheel);
-}
-
 /**
  * twheel_destroy() - free a wheel, and stop it first if need be
  * @wheel: the wheel, or NULL or an ERR_PTR, which are ignored
@@ -271,7 +331,7 @@ int twheel_destroy(struct twheel *wheel)
 	mutex_unlock(&instances_lock);
 	/* Else its module has left it behind, and it is freed with the others. */
 	if (listed)
-		instance_release(wheel);
+		instance_free(wheel);
 	return 0;
 }
 TW_EXPORT(twheel_destroy);
@@ -330,7 +390,7 @@ static void instances_abandon(const struct module *owner, bool any)
 	}
 	list_for_each_entry_safe(wheel, next, &left, left) {
 		instance_forget_timers(wheel);
-		instance_release(wheel);
+		instance_free(wheel);
 	}
 }
 
@@ -353,7 +413,7 @@ static struct notifier_block instance_module_notifier = {
 static int __init instance_make_system(void)
 {
 	const struct twheel_config config = { .name = "system", .percpu = true };
-	struct twheel *wheel = instance_make_known(&config, THIS_MODULE);
+	struct twheel *wheel = instance_make(&config, THIS_MODULE);
 	struct twheel_base *base;
 	unsigned int i;
 
@@ -362,7 +422,6 @@ static int __init instance_make_system(void)
 	/* Idle CPUs may sleep: see base.c. */
 	tw_for_each_base(base, i, wheel)
 		base->clock.pinned = false;
-	INIT_LIST_HEAD(&wheel->link);
 	wheel->view = tw_view_add(wheel);
 	/* Pairs with tw_timer_adopt(), which other CPUs may call while the kernel boots. */
 	smp_store_release(&tw_system_wheel, wheel);
@@ -380,7 +439,7 @@ static void instance_end_system(void)
 	instance_stop(wheel);
 	instance_forget_timers(wheel);
 	tw_view_remove(wheel->view);
-	instance_release(wheel);
+	instance_free(wheel);
 }
 
 /* tw_instances_init() - get ready for wheels. Return: 0 or an error. */
@@ -417,127 +476,20 @@ void tw_instances_exit(void)
 	cpuhp_remove_multi_state(instance_cpuhp);
 }
 
-/* How a wheel is made of its parts, and how they are freed. */
-
-/* tw_instance_free() - free a wheel, or what there is of it */
-void tw_instance_free(struct twheel *wheel)
-{
-	struct twheel_base *base;
-	unsigned int i;
-
-	tw_for_each_base(base, i, wheel)
-		tw_base_free(base);
-	if (wheel->workqueue)
-		destroy_workqueue(wheel->workqueue);
-	lockdep_unregister_key(&wheel->work_class);
-	kfree_const(wheel->name);
-	kfree(wheel);
-}
-
-/* Make the base of a CPU, or the only one. */
-static int make_base(struct twheel *wheel, const struct twheel_config *config, int cpu)
-{
-	struct twheel_base *base = tw_base_new(wheel, config, cpu);
-
-	if (!base)
-		return -ENOMEM;
-	tw_pass_init(base);
-	base->id = wheel->id;
-	base->name = wheel->name;
-	lockdep_init_map(&base->clock.work.lockdep_map, wheel->name, &wheel->work_class, 0);
-	base->percpu = wheel->nr_bases > 1;
-	if (config->max_pending)
-		base->room = &wheel->room;
-	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
-	return 0;
-}
-
-static int make_bases(struct twheel *wheel, const struct twheel_config *config)
-{
-	unsigned int cpu;
-	int ret;
-
-	if (!wheel->percpu)
-		return make_base(wheel, config, TW_ANY_CPU);
-	for_each_possible_cpu(cpu) {
-		ret = make_base(wheel, config, cpu);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-static int make_parts(struct twheel *wheel, const struct twheel_config *config)
-{
-	unsigned int kind = wheel->percpu ? WQ_PERCPU : WQ_UNBOUND;
-	struct twheel_config mine = *config;
-
-	wheel->name = kstrdup_const(config->name ?: "unnamed", GFP_KERNEL);
-	if (!wheel->name)
-		return -ENOMEM;
-	if (config->context == TWHEEL_CONTEXT_WORK && !config->workqueue) {
-		/* Timeouts may be what frees memory: their thread must not wait for any. */
-		wheel->workqueue = alloc_workqueue("twheel/%.12s",
-						   kind | WQ_MEM_RECLAIM, 0,
-						   wheel->name);
-		if (!wheel->workqueue)
-			return -ENOMEM;
-		mine.workqueue = wheel->workqueue;
-	}
-	return make_bases(wheel, &mine);
-}
-
 /*
- * tw_instance_make() - make a wheel that CPU hotplug does not know yet, and no list
- * @config: valid
- *
- * Return: the wheel or an ERR_PTR.
+ * Serve what is due on a virtual clock, in the task that lets the time pass. Timers that
+ * callbacks arm for now meanwhile are left for the next call.
  */
-struct twheel *tw_instance_make(const struct twheel_config *config, struct module *owner)
-{
-	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
-	struct twheel *wheel;
-	int ret;
-
-	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
-	if (!wheel)
-		return ERR_PTR(-ENOMEM);
-	wheel->id = tw_number_next();
-	wheel->percpu = config->percpu;
-	lockdep_register_key(&wheel->work_class);
-	wheel->nr_bases = cpus;
-	wheel->owner = owner;
-	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
-		sizeof(wheel->owner_name));
-	wheel->data = config->data;
-	atomic_set(&wheel->room, min_t(unsigned int, config->max_pending, INT_MAX));
-
-	ret = make_parts(wheel, config);
-	if (ret) {
-		tw_instance_free(wheel);
-		return ERR_PTR(ret);
-	}
-	return wheel;
-}
-
-/* Wheels on a virtual clock. Passes run in the task that lets the time pass. */
-
-static void virtual_run(struct tw_clock *clock)
-{
-	bool soft = clock->context == TWHEEL_CONTEXT_SOFTIRQ;
-
-	if (soft)
-		local_bh_disable();
-	tw_pass_alarm(clock);
-	if (soft)
-		local_bh_enable();
-}
-
-/* Serve what is due. Timers that callbacks arm for now meanwhile are left for the next call. */
 static void virtual_serve(struct twheel_base *base)
 {
+	bool soft = base->clock.context == TWHEEL_CONTEXT_SOFTIRQ;
+
 	do {
-		virtual_run(&base->clock);
+		if (soft)
+			local_bh_disable();
+		tw_pass_alarm(&base->clock);
+		if (soft)
+			local_bh_enable();
 		cond_resched();
 	} while (READ_ONCE(base->in_round) && !READ_ONCE(base->stopped));
 }

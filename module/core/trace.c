@@ -35,10 +35,10 @@ void __tw_trace_moved(const struct twheel_base *base, u64 cascades, u64 requeued
 	const struct tw_wheel *w = &base->wheel;
 
 	if (w->cascades != cascades)
-		trace_twheel_cascade(base->id, base->name, w->now,
+		trace_twheel_cascade(base->owner->id, base->owner->name, w->now,
 				     w->cascaded, w->cascades - cascades);
 	if (w->requeued != requeued)
-		trace_twheel_requeue(base->id, base->name, w->now,
+		trace_twheel_requeue(base->owner->id, base->owner->name, w->now,
 				     w->requeued - requeued);
 }
 
@@ -64,5 +64,5 @@ void __tw_trace_pass_end(struct twheel_base *base)
 	pass->took_ns = ktime_get_ns() - pass->took_ns;
 	pass->pending = tw_base_pending(base);
 	pass->exhausted = base->in_round;
-	trace_twheel_pass(base->id, base->name, pass);
+	trace_twheel_pass(base->owner->id, base->owner->name, pass);
 }

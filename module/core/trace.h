@@ -26,7 +26,7 @@ do {										\
 		const struct twheel_timer *__timer = (timer);			\
 		u64 __deadline = (deadline);					\
 										\
-		trace_twheel_##event(&__base->wheel, __base->id, __base->name,	\
+		trace_twheel_##event(&__base->wheel, __base->owner->id, __base->owner->name,	\
 				     __timer, tw_debug_function(__timer),	\
 				     __deadline, tw_word(__deadline));		\
 	}									\
@@ -76,7 +76,7 @@ static __always_inline bool tw_trace_expiry(void)
 static inline u64 tw_trace_expire_entry(const struct twheel_base *base,
 					const struct twheel_timer *timer, u64 late)
 {
-	trace_twheel_expire_entry(base->id, base->name, timer, tw_debug_function(timer),
+	trace_twheel_expire_entry(base->owner->id, base->owner->name, timer, tw_debug_function(timer),
 				  tw_word(base->time) - late, tw_clock_now(&base->clock));
 	return ktime_get_ns();
 }
@@ -85,7 +85,7 @@ static inline u64 tw_trace_expire_entry(const struct twheel_base *base,
 static inline void tw_trace_expire_exit(const struct twheel_base *base,
 					const struct twheel_timer *timer, u64 start)
 {
-	trace_twheel_expire_exit(base->id, base->name, timer, READ_ONCE(base->last),
+	trace_twheel_expire_exit(base->owner->id, base->owner->name, timer, READ_ONCE(base->last),
 				 ktime_get_ns() - start);
 }
 
