@@ -151,124 +151,148 @@ static u64 arm_after(const struct twheel_timer *timer, u64 delay_ns)
 }
 
 /*
- * One comparison tells the states that can be armed from deadlines, a timer that was
- * never initialised, and one that was shut down.
+ * One comparison tells a timer that can just be started from one that is pending or shut down, or
+ * was never armed and has a static initialiser or none.
  */
-static __always_inline bool arm_can_begin(s64 word)
+static inline bool arm_is_idle(const struct twheel_timer *timer)
 {
-	BUILD_BUG_ON(TWHEEL_SHUTDOWN != 1);
-	return word > TWHEEL_SHUTDOWN;
+	return atomic64_read(&timer->node.word) > TWHEEL_SHUTDOWN;
 }
 
-/* With the base lock and room for the timer: an idle timer becomes pending. */
-static __always_inline void arm_make_pending(struct twheel_timer *timer, s64 word)
+/* The timer's base, if its wheel has no other, or NULL. */
+static inline struct twheel_base *arm_only_base(const struct twheel_timer *timer)
 {
+	struct twheel_base *base = READ_ONCE(timer->base);
+
+	return likely(base && !base->percpu) ? base : NULL;
+}
+
+/* With the base lock: a timer that is not pending gets a deadline, if there is room for it. */
+static __always_inline bool arm_start(struct twheel_base *base, struct twheel_timer *timer,
+				      s64 word)
+{
+	if (unlikely(!tw_base_take_room(base)))
+		return false;
 	tw_debug_activate(timer);
 	/* Only the holder of the lock writes an idle word. */
 	atomic64_set(&timer->node.word, word);
-}
-
-/*
- * With the base lock: arm a timer that is idle, if there is room. This is the fast path of
- * all calls that arm.
- */
-static __always_inline bool arm_idle(struct twheel_base *base,
-				     struct twheel_timer *timer, s64 word)
-{
-	if (unlikely(!arm_can_begin(atomic64_read(&timer->node.word))))
-		return false;
-	if (unlikely(!tw_base_take_room(base)))
-		return false;
-	arm_make_pending(timer, word);
 	tw_base_enqueue(base, timer, word);
 	tw_trace_arm(base, timer);
 	return true;
 }
 
 /* With the base lock: a pending timer gets another deadline, and leaves its bucket. */
-static __always_inline void arm_dequeue(struct twheel_base *base,
-					struct twheel_timer *timer, s64 word)
+static __always_inline void arm_move(struct twheel_base *base, struct twheel_timer *timer,
+				     s64 word)
 {
 	/* This overrules an extension that comes in between. */
 	atomic64_xchg(&timer->node.word, word);
 	tw_wheel_dequeue(&base->wheel, &timer->node);
+	tw_base_enqueue(base, timer, word);
+	tw_trace_modify(base, timer);
 }
 
-/* tw_arm_held() - with the base lock: give the timer its deadline on that base */
-noinline int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
-			 enum tw_arm_which which)
+/* With the base lock: give any timer its deadline on that base. */
+static __always_inline int arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
+				    enum tw_arm_which which)
 {
 	s64 before = atomic64_read(&timer->node.word);
 
 	lockdep_assert_held(&base->lock);
 	if (before < 0) {
-		arm_dequeue(base, timer, word);
-		tw_base_enqueue(base, timer, word);
-		tw_trace_modify(base, timer);
+		arm_move(base, timer, word);
 		return 1;
 	}
 	if (which == TW_ARM_PENDING)
 		return -ENOENT;
-	/* With a static initialiser, the word is 0 before the first arm. */
-	if ((!arm_can_begin(before) && before) || base->stopped)
+	if (before == TWHEEL_SHUTDOWN)
 		return -ESHUTDOWN;
-	if (!tw_base_take_room(base))
-		return -ENOSPC;
-	arm_make_pending(timer, word);
-	tw_base_enqueue(base, timer, word);
-	tw_trace_arm(base, timer);
-	return 0;
+	if (likely(arm_start(base, timer, word)))
+		return 0;
+	return base->stopped ? -ESHUTDOWN : -ENOSPC;
 }
 
-static noinline int arm_held_and_unlock(struct twheel_base *base,
-					struct twheel_timer *timer, s64 word,
-					enum tw_arm_which which, unsigned long flags)
-	__releases(&base->lock)
+/*
+ * With the base lock: the base on which to arm a timer for @cpu, or for %TW_ANY_CPU.
+ * If no CPU is named, a pending timer stays where it is, and so does one whose callback
+ * runs.
+ */
+static struct twheel_base *arm_pick_base(const struct twheel_timer *timer,
+					 struct twheel_base *from,
+					 enum tw_arm_which which, int cpu)
 {
-	int ret = tw_arm_held(base, timer, word, which);
+	struct twheel *wheel = from->owner;
 
-	raw_spin_unlock_irqrestore(&base->lock, flags);
+	if (!wheel->percpu)
+		return from;
+	if (cpu == TW_ANY_CPU) {
+		if (which == TW_ARM_PENDING || tw_base_runs(from, timer) || twheel_pending(timer))
+			return from;
+		cpu = raw_smp_processor_id();
+	}
+	return wheel->bases[cpu];
+}
+
+/*
+ * With the lock of the timer's base: take that of @to as well, and let the timer go there. Returns
+ * 1 if it is pending and has its deadline, and -EAGAIN if it has changed while the lock of @base
+ * was released.
+ */
+static int arm_change_base(struct twheel_timer *timer, struct twheel_base *base,
+			   struct twheel_base *to, s64 word, int cpu)
+{
+	if (!tw_base_lock_second(base, to) &&
+	    (READ_ONCE(timer->base) != base || arm_pick_base(timer, base, TW_ARM_ANY, cpu) != to))
+		return -EAGAIN;
+	if (tw_base_runs(base, timer))
+		return -EBUSY;
+	/* The bases are being emptied, one after the other. */
+	if (base->stopped || to->stopped)
+		return -ESHUTDOWN;
+	if (!twheel_pending(timer)) {
+		tw_base_welcome(to, timer);
+		return 0;
+	}
+	/* This overrules an extension that comes in between. */
+	atomic64_xchg(&timer->node.word, word);
+	tw_base_move(base, to, timer);
+	tw_trace_modify(to, timer);
+	return 1;
+}
+
+/*
+ * Give a timer its deadline, on a wheel that may have several bases. @cpu: the CPU it is for, or
+ * %TW_ANY_CPU.
+ */
+static noinline int arm_on_cpu(struct twheel_timer *timer, s64 word, enum tw_arm_which which,
+			       int cpu)
+{
+	struct twheel_base *base, *to;
+	unsigned long flags;
+	int ret;
+
+	do {
+		base = tw_timer_lock_base(timer, &flags);
+		to = arm_pick_base(timer, base, which, cpu);
+		ret = to == base ? 0 : arm_change_base(timer, base, to, word, cpu);
+		if (!ret)
+			ret = arm_held(to, timer, word, which);
+		if (to != base)
+			raw_spin_unlock(&to->lock);
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+	} while (unlikely(ret == -EAGAIN));
 	return ret;
 }
 
-/* Give a timer that is likely to be pending a deadline that is likely to be nearer. */
-static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
-				      enum tw_arm_which which)
-{
-	struct twheel_base *base = READ_ONCE(timer->base);
-	unsigned long flags;
-
-	if (unlikely(!base || base->percpu))
-		/* Shut down before there was a wheel, it has no base, and is not pending. */
-		return tw_timer_any_base(timer) ?
-		       tw_place(timer, word, which, TW_ANY_CPU) : -ENOENT;
-	raw_spin_lock_irqsave(&base->lock, flags);
-	/* Rather than keep the lock's address in a register of its own. */
-	OPTIMIZER_HIDE_VAR(base);
-	if (likely(twheel_pending(timer))) {
-		arm_dequeue(base, timer, word);
-		tw_base_enqueue(base, timer, word);
-		tw_trace_modify(base, timer);
-		raw_spin_unlock_irqrestore(&base->lock, flags);
-		return 1;
-	}
-	return arm_held_and_unlock(base, timer, word, which, flags);
-}
-
-/* A call, so that arm_pending() saves no registers for what it seldom does. */
-static noinline int arm_pending_nearer(struct twheel_timer *timer, s64 word,
-				       enum tw_arm_which which)
-{
-	return arm_nearer(timer, word, which);
-}
-
-/* Set the deadline of a timer that is pending, shut down, or was never initialised. */
-static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_arm_which which)
+/* Give any timer its deadline, on any wheel. */
+static noinline int arm_any(struct twheel_timer *timer, s64 word, enum tw_arm_which which)
 {
 	if (unlikely(!tw_timer_any_base(timer)))
 		return which == TW_ARM_PENDING ? -ENOENT : -EINVAL;
-	/* A later deadline leaves the timer where it is. */
-	return tw_arm_extend(timer, word) == 1 ? 1 : arm_pending_nearer(timer, word, which);
+	/* A later deadline leaves a pending timer where it is. */
+	if (tw_arm_extend(timer, word) == 1)
+		return 1;
+	return arm_on_cpu(timer, word, which, TW_ANY_CPU);
 }
 
 /**
@@ -297,23 +321,24 @@ int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 	s64 word = tw_deadline_word(deadline_ns);
 	struct twheel_base *base;
 	unsigned long flags;
+	bool armed;
 
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
-	if (!arm_can_begin(atomic64_read(&timer->node.word)))
-		return arm_pending(timer, word, TW_ARM_ANY);
-	base = READ_ONCE(timer->base);
-	if (unlikely(!base || base->percpu))
-		return tw_place(timer, word, TW_ARM_ANY, TW_ANY_CPU);
-
-	raw_spin_lock_irqsave(&base->lock, flags);
-	/* Rather than keep the lock's address in a register of its own. */
-	OPTIMIZER_HIDE_VAR(base);
-	if (likely(arm_idle(base, timer, word))) {
+	/* What is common is short: the timer is idle. */
+	base = arm_is_idle(timer) ? arm_only_base(timer) : NULL;
+	if (likely(base)) {
+		raw_spin_lock_irqsave(&base->lock, flags);
+		/* Rather than keep the lock's address in a register of its own. */
+		OPTIMIZER_HIDE_VAR(base);
+		armed = false;
+		if (likely(arm_is_idle(timer)))
+			armed = arm_start(base, timer, word);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
-		return 0;
+		if (likely(armed))
+			return 0;
 	}
-	return arm_held_and_unlock(base, timer, word, TW_ARM_ANY, flags);
+	return arm_any(timer, word, TW_ARM_ANY);
 }
 TW_EXPORT(twheel_arm_at);
 
@@ -364,7 +389,7 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 		return twheel_arm_at(timer, tw_wheel_share(&base->wheel, when_ns, slack_ns));
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
-	return tw_place(timer, tw_deadline_word(when_ns), TW_ARM_ANY, cpu);
+	return arm_on_cpu(timer, tw_deadline_word(when_ns), TW_ARM_ANY, cpu);
 }
 TW_EXPORT(__twheel_arm_with);
 
@@ -383,13 +408,26 @@ TW_EXPORT(__twheel_arm_with);
 int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns)
 {
 	s64 word = tw_deadline_word(deadline_ns);
+	struct twheel_base *base;
+	unsigned long flags;
 
 	if (!tw_debug_assert_init(timer))
 		return -ENOENT;
-	/* It is not pending, or a later deadline leaves it where it is. */
-	if ((u64)atomic64_read(&timer->node.word) <= (u64)word)
-		return arm_pending(timer, word, TW_ARM_PENDING);
-	return arm_nearer(timer, word, TW_ARM_PENDING);
+	/* A later deadline leaves the timer where it is. */
+	if (tw_arm_extend(timer, word) == 1)
+		return 1;
+	base = arm_only_base(timer);
+	if (likely(base)) {
+		raw_spin_lock_irqsave(&base->lock, flags);
+		OPTIMIZER_HIDE_VAR(base);
+		if (likely(twheel_pending(timer))) {
+			arm_move(base, timer, word);
+			raw_spin_unlock_irqrestore(&base->lock, flags);
+			return 1;
+		}
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+	}
+	return arm_any(timer, word, TW_ARM_PENDING);
 }
 TW_EXPORT(twheel_modify_at);
 
@@ -445,107 +483,9 @@ TW_EXPORT(twheel_extend);
 /* tw_arm_at_held() - twheel_arm_at() with the base lock */
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
-	s64 word = tw_deadline_word(deadline_ns);
-
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
-	if (likely(arm_idle(timer->base, timer, word)))
-		return 0;
-	return tw_arm_held(timer->base, timer, word, TW_ARM_ANY);
-}
-
-/* Where a timer is armed, on a wheel that has a base for each CPU. */
-
-/*
- * With the base lock: the base on which to arm a timer for @cpu, or for %TW_ANY_CPU.
- * If no CPU is named, a pending timer stays where it is, and so does one whose callback
- * runs.
- */
-static struct twheel_base *place_pick(const struct twheel_timer *timer,
-				      struct twheel_base *from,
-				      enum tw_arm_which which, int cpu)
-{
-	struct twheel *wheel = from->owner;
-
-	if (!wheel->percpu)
-		return from;
-	if (cpu == TW_ANY_CPU) {
-		if (which == TW_ARM_PENDING || tw_base_runs(from, timer) || twheel_pending(timer))
-			return from;
-		cpu = raw_smp_processor_id();
-	}
-	return wheel->bases[cpu];
-}
-
-/* With both locks: give a timer of @from its deadline on @to. */
-static int place_move(struct twheel_timer *timer, struct twheel_base *from,
-		      struct twheel_base *to, s64 word, enum tw_arm_which which)
-{
-	/* The bases are being emptied, one after the other. */
-	if (from->stopped || to->stopped)
-		return which == TW_ARM_PENDING ? -ENOENT : -ESHUTDOWN;
-	if (twheel_pending(timer)) {
-		/* This overrules an extension that comes in between. */
-		atomic64_xchg(&timer->node.word, word);
-		tw_base_move(from, to, timer);
-		tw_trace_modify(to, timer);
-		return 1;
-	}
-	tw_base_welcome(to, timer);
-	return tw_arm_held(to, timer, word, which);
-}
-
-/* With the lock of the timer's base: give it its deadline there. */
-static int place_stay(struct twheel_base *base, struct twheel_timer *timer,
-		      s64 word, enum tw_arm_which which)
-{
-	if (tw_arm_extend(timer, word) == 1)
-		return 1;
-	return tw_arm_held(base, timer, word, which);
-}
-
-/*
- * With the lock of the timer's base: give it its deadline on @to, whose lock is taken as well.
- * Returns -EAGAIN if the timer has changed while the lock of @base was released for that.
- */
-static int place_other(struct twheel_timer *timer, struct twheel_base *base,
-		       struct twheel_base *to, s64 word, enum tw_arm_which which, int cpu)
-{
-	bool held = tw_base_lock_second(base, to);
-	int ret;
-
-	if (!held && (READ_ONCE(timer->base) != base ||
-		      place_pick(timer, base, which, cpu) != to))
-		ret = -EAGAIN;
-	else if (tw_base_runs(base, timer))
-		ret = -EBUSY;
-	else
-		ret = place_move(timer, base, to, word, which);
-	raw_spin_unlock(&to->lock);
-	return ret;
-}
-
-/*
- * tw_place() - give a timer its deadline, on a wheel that may have several bases
- * @word: the deadline's
- * @cpu: the CPU it is for, or %TW_ANY_CPU
- *
- * Return: as twheel_arm_on_at(), or twheel_modify_at().
- */
-int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu)
-{
-	struct twheel_base *base, *to;
-	unsigned long flags;
-	int ret;
-
-	do {
-		base = tw_timer_lock_base(timer, &flags);
-		to = place_pick(timer, base, which, cpu);
-		ret = to == base ? place_stay(base, timer, word, which) :
-				   place_other(timer, base, to, word, which, cpu);
-		raw_spin_unlock_irqrestore(&base->lock, flags);
-	} while (unlikely(ret == -EAGAIN));
-	return ret;
+	return arm_held(timer->base, timer, tw_deadline_word(deadline_ns), TW_ARM_ANY);
 }
 
 /* Cancelling timers, and waiting for their callbacks. */

@@ -84,9 +84,6 @@ static __always_inline int tw_arm_extend(struct twheel_timer *timer, s64 word)
 	return ret;
 }
 
-int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
-		enum tw_arm_which which);
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
-int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu);
 
 #endif /* _TWHEEL_TIMER_H */
