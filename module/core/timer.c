@@ -10,7 +10,6 @@
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
-#include <linux/overflow.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
 #include <linux/smp.h>
@@ -133,21 +132,10 @@ TW_EXPORT(twheel_of);
  * its base. Both fit, even if the timer has moved to another base in between.
  */
 
-/* The sum may be beyond TWHEEL_NEVER, as any deadline given to twheel_arm_at() may. */
-static u64 arm_add(u64 a, u64 b)
+/* No clock shows more than TWHEEL_NEVER, so the sum does not wrap around. It may have to saturate. */
+static u64 arm_after(const struct twheel_base *base, u64 delay_ns)
 {
-	u64 sum;
-
-	if (check_add_overflow(a, b, &sum))
-		return TWHEEL_NEVER;
-	return sum;
-}
-
-static u64 arm_after(const struct twheel_timer *timer, u64 delay_ns)
-{
-	const struct twheel_base *base = READ_ONCE(timer->base);
-
-	return arm_add(tw_clock_now(&base->clock), delay_ns);
+	return tw_clock_now(&base->clock) + min(delay_ns, TWHEEL_NEVER);
 }
 
 /*
@@ -356,7 +344,7 @@ int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
 	if (!tw_debug_assert_init(timer) || !tw_timer_takes_delay(timer))
 		return -EINVAL;
-	return twheel_arm_at(timer, arm_after(timer, delay_ns));
+	return twheel_arm_at(timer, arm_after(READ_ONCE(timer->base), delay_ns));
 }
 TW_EXPORT(twheel_arm);
 
@@ -384,7 +372,7 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 	if (!base || (how & __TWHEEL_DELAY && tw_clock_is_wall(base->clock.id)))
 		return -EINVAL;
 	if (how & __TWHEEL_DELAY)
-		when_ns = arm_after(timer, when_ns);
+		when_ns = arm_after(base, when_ns);
 	if (!(how & __TWHEEL_ON_CPU))
 		return twheel_arm_at(timer, tw_wheel_share(&base->wheel, when_ns, slack_ns));
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
@@ -447,7 +435,7 @@ int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 		return -ENOENT;
 	if (!tw_timer_takes_delay(timer))
 		return -EINVAL;
-	return twheel_modify_at(timer, arm_after(timer, delay_ns));
+	return twheel_modify_at(timer, arm_after(READ_ONCE(timer->base), delay_ns));
 }
 TW_EXPORT(twheel_modify);
 
@@ -466,7 +454,6 @@ TW_EXPORT(twheel_modify);
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 {
 	const struct twheel_base *base;
-	u64 deadline;
 
 	if (!tw_debug_assert_init(timer))
 		return -ENOENT;
@@ -475,8 +462,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 		return -ENOENT;
 	if (unlikely(tw_clock_is_wall(base->clock.id)))
 		return -EINVAL;
-	deadline = arm_add(tw_clock_now(&base->clock), delay_ns);
-	return tw_arm_extend(timer, tw_deadline_word(deadline));
+	return tw_arm_extend(timer, tw_deadline_word(arm_after(base, delay_ns)));
 }
 TW_EXPORT(twheel_extend);
 
