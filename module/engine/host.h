@@ -46,7 +46,7 @@ static inline void tw_check_link(const struct hlist_node *link,
 }
 
 /* The upper half of a product. */
-static __always_inline u64 tw_mul_high(u64 a, u64 b)
+static inline u64 tw_mul_high(u64 a, u64 b)
 {
 #ifdef CONFIG_X86_64
 	/* A 128-bit variable would make every caller align its stack. */
@@ -60,7 +60,7 @@ static __always_inline u64 tw_mul_high(u64 a, u64 b)
 }
 
 /* The number of the highest bit that is set. */
-static __always_inline unsigned long tw_top_bit(u64 x)
+static inline unsigned long tw_top_bit(u64 x)
 {
 #if BITS_PER_LONG == 64
 	return __fls(x);
@@ -92,9 +92,6 @@ typedef long long s64;
 #define TW_EXPORT_FOR_TESTS(sym)
 
 /* The compiler */
-#ifndef __always_inline
-#define __always_inline		inline __attribute__((__always_inline__))
-#endif
 #define noinline		__attribute__((__noinline__))
 #define __aligned(x)		__attribute__((__aligned__(x)))
 #define likely(x)		__builtin_expect(!!(x), 1)
@@ -129,7 +126,7 @@ static inline u64 div64_u64(u64 a, u64 b)
 }
 
 /* The upper half of a product. */
-static __always_inline u64 tw_mul_high(u64 a, u64 b)
+static inline u64 tw_mul_high(u64 a, u64 b)
 {
 #ifdef __SIZEOF_INT128__
 	return ((unsigned __int128)a * b) >> 64;
@@ -143,7 +140,7 @@ static __always_inline u64 tw_mul_high(u64 a, u64 b)
 }
 
 /* The number of the highest bit that is set. */
-static __always_inline unsigned int tw_top_bit(u64 x)
+static inline unsigned int tw_top_bit(u64 x)
 {
 	return 63U - (unsigned int)__builtin_clzll(x);
 }

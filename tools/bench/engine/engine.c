@@ -60,14 +60,14 @@ static inline void engine_leave(void)
 	__atomic_store_n(&engine_lock, 0, __ATOMIC_RELEASE);
 }
 
-static __always_inline void engine_arm(struct twheel_node *node, u64 word)
+static inline void engine_arm(struct twheel_node *node, u64 word)
 {
 	atomic64_set(&node->word, word);
 	if (unlikely(!tw_wheel_enqueue(&engine_wheel, node, word)))
 		tw_wheel_enqueue_near(&engine_wheel, node);
 }
 
-static __always_inline void engine_cancel(struct twheel_node *node)
+static inline void engine_cancel(struct twheel_node *node)
 {
 	__atomic_exchange_n(&node->word.counter, 0, __ATOMIC_SEQ_CST);
 	tw_wheel_dequeue(&engine_wheel, node);
