@@ -132,15 +132,15 @@ TW_EXPORT(twheel_of);
  * its base. Both fit, even if the timer has moved to another base in between.
  */
 
-/* No clock shows more than TWHEEL_NEVER, so the sum does not wrap around. It may have to saturate. */
+/* No clock shows more than TWHEEL_NEVER, so the sum does not wrap. It may have to saturate. */
 static u64 arm_after(const struct twheel_base *base, u64 delay_ns)
 {
 	return tw_clock_now(&base->clock) + min(delay_ns, TWHEEL_NEVER);
 }
 
 /*
- * One comparison tells a timer that can just be started from one that is pending or shut down, or
- * was never armed and has a static initialiser or none.
+ * Can the timer just be started? It is not pending and not shut down. Nor is its word 0: then it may
+ * have no base yet.
  */
 static inline bool arm_is_idle(const struct twheel_timer *timer)
 {
@@ -222,30 +222,34 @@ static struct twheel_base *arm_pick_base(const struct twheel_timer *timer,
 }
 
 /*
- * With the lock of the timer's base: take that of @to as well, and let the timer go there. Returns
- * 1 if it is pending and has its deadline, and -EAGAIN if it has changed while the lock of @base
- * was released.
+ * With the lock of the timer's base: give it its deadline on @to, whose lock is taken as well.
+ * Returns -EAGAIN if the timer has changed while the lock of @base was released for that.
  */
-static int arm_change_base(struct twheel_timer *timer, struct twheel_base *base,
-			   struct twheel_base *to, s64 word, int cpu)
+static int arm_on_other(struct twheel_timer *timer, struct twheel_base *base,
+			struct twheel_base *to, s64 word, int cpu)
 {
-	if (!tw_base_lock_second(base, to) &&
-	    (READ_ONCE(timer->base) != base || arm_pick_base(timer, base, TW_ARM_ANY, cpu) != to))
-		return -EAGAIN;
-	if (tw_base_runs(base, timer))
-		return -EBUSY;
-	/* The bases are being emptied, one after the other. */
-	if (base->stopped || to->stopped)
-		return -ESHUTDOWN;
-	if (!twheel_pending(timer)) {
+	bool held = tw_base_lock_second(base, to);
+	int ret = 1;
+
+	if (!held && (READ_ONCE(timer->base) != base ||
+		      arm_pick_base(timer, base, TW_ARM_ANY, cpu) != to)) {
+		ret = -EAGAIN;
+	} else if (tw_base_runs(base, timer)) {
+		ret = -EBUSY;
+	} else if (base->stopped || to->stopped) {
+		/* The bases are being emptied, one after the other. */
+		ret = -ESHUTDOWN;
+	} else if (twheel_pending(timer)) {
+		/* This overrules an extension that comes in between. */
+		atomic64_xchg(&timer->node.word, word);
+		tw_base_move(base, to, timer);
+		tw_trace_modify(to, timer);
+	} else {
 		tw_base_welcome(to, timer);
-		return 0;
+		ret = arm_held(to, timer, word, TW_ARM_ANY);
 	}
-	/* This overrules an extension that comes in between. */
-	atomic64_xchg(&timer->node.word, word);
-	tw_base_move(base, to, timer);
-	tw_trace_modify(to, timer);
-	return 1;
+	raw_spin_unlock(&to->lock);
+	return ret;
 }
 
 /*
@@ -262,11 +266,8 @@ static noinline int arm_on_cpu(struct twheel_timer *timer, s64 word, enum tw_arm
 	do {
 		base = tw_timer_lock_base(timer, &flags);
 		to = arm_pick_base(timer, base, which, cpu);
-		ret = to == base ? 0 : arm_change_base(timer, base, to, word, cpu);
-		if (!ret)
-			ret = arm_held(to, timer, word, which);
-		if (to != base)
-			raw_spin_unlock(&to->lock);
+		ret = to == base ? arm_held(base, timer, word, which) :
+				   arm_on_other(timer, base, to, word, cpu);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 	} while (unlikely(ret == -EAGAIN));
 	return ret;

@@ -71,6 +71,36 @@ out:
 }
 
 /*
+ * The number of the first occupied bucket of @level, or 0. The first one that may be in use
+ * is the one after the position's.
+ */
+static inline u64 level_first_bucket(const struct tw_wheel *w, unsigned int level)
+{
+	u64 from = (w->now >> wheel_level_span(w, level)) + 1;
+	unsigned int base = tw_wheel_index(w, level, 0);
+	unsigned int start = tw_wheel_index(w, level, from);
+	unsigned int end = base + w->mask + 1;
+	unsigned int index;
+
+	index = wheel_find_bit(w->buckets.occupied, end, start);
+	if (index == end && start > base) {
+		end = start;
+		index = wheel_find_bit(w->buckets.occupied, end, base);
+	}
+	return index < end ? from + ((index - start) & w->mask) : 0;
+}
+
+/* The first tick from @from on, in its block, that has timers in level 0, or none. */
+static inline u64 wheel_first_in_block(const struct tw_wheel *w, u64 from)
+{
+	unsigned int start = from & w->mask;
+	unsigned int end = (start | w->mask >> 1) + 1;
+	unsigned int index = wheel_find_bit(w->buckets.occupied, end, start);
+
+	return index < end ? from + (index - start) : TW_WHEEL_ASLEEP;
+}
+
+/*
  * A block begins at @tick. Of the buckets that hold timers and begin there, find that of the
  * highest level above 0.
  */

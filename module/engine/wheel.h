@@ -79,11 +79,11 @@ struct tw_wheel_row {
  *	cost twice as much to move, and into those that the host has taken
  * @rows: by the number of a distance's highest bit, what follows from it
  * @look: NULL, or asks the host about each node of a bucket that is emptied into lower
- *	ones, before its word is read, and perhaps more than once. So deadlines that are kept elsewhere are followed
- *	at no cost of their own. The host may make the word later, and returns true. Or it
- *	returns false, and has taken the node, which is in no list any more. The hook calls
- *	nothing of the engine. It is not asked about nodes that tw_wheel_due() finds: the
- *	host looks at these. Set this after tw_wheel_shape()
+ *	ones, before its word is read, and perhaps more than once. So deadlines that are kept
+ *	elsewhere are followed at no cost of their own. The host may make the word later, and
+ *	returns true. Or it returns false, and has taken the node, which is in no list any more.
+ *	The hook calls nothing of the engine. It is not asked about nodes that tw_wheel_due()
+ *	finds: the host looks at these. Set this after tw_wheel_shape()
  */
 struct tw_wheel {
 	u64 now;
@@ -166,8 +166,8 @@ static inline void tw_wheel_follow(struct tw_wheel *w, u64 now)
 /*
  * The last tick boundary at or before @ns, which is before 2^63.
  *
- * Instants have 63 bits and products 128: so both sides of the division are doubled, and 2^64 is
- * no special case, which it would be for a tick of 1.
+ * As instants have 63 bits, both sides of the division are doubled. So the reciprocal has 64 bits
+ * for a tick of 1, too.
  *
  * @recip exceeds 2^(64 + shift) / (2 * tick_ns) by 1 at most. So the product, over 2^(64 + shift),
  * exceeds the quotient by 2 * ns / 2^(64 + shift) at most. That is less than 1 / 2^shift, which is
