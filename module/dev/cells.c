@@ -11,7 +11,7 @@
  *	read check		read word again
  *
  * At least one sees the other. Either the kernel finds the nearer deadline, or the program
- * finds that the check comes too late, and submits the cell: see sweep.c. A later deadline,
+ * finds that the check comes too late, and submits the cell. A later deadline,
  * or a cancellation, is found at the check.
  *
  * A check costs time, and a server extends its cells once a second or more often. So when a
@@ -25,14 +25,24 @@
  * word that changes faster than the kernel can follow is read again in the next tick.
  */
 #include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/bits.h>
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/gfp.h>
+#include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/vmalloc.h>
 
+#include "../compat.h"
 #include "cells.h"
 #include "due.h"
 
@@ -303,4 +313,265 @@ bool tw_cells_defer(struct tw_file *file, struct twheel_node *node, u64 now)
 
 	WRITE_ONCE(cells->map.cells[tw_cells_index(cells, node)].check, next);
 	return tw_due_enqueue(file, node, tw_cells_ns(file, next));
+}
+
+/*
+ * Sweeps: how the kernel finds the cells that programs have armed.
+ *
+ * twheel_cells(7) says how a program submits a cell: bitmap, summary, wake, and perhaps a kick.
+ *
+ * A sweep takes words of the summary, then words of the bitmap, and then reads the cells. It
+ * comes before the wheel is advanced. All that was submitted is due at the promised tick or
+ * later, which the position has not reached. So the wheel hands all out in their order.
+ *
+ * When the summary is empty, the sweep takes back the promise: wake is never. Then it tests
+ * the summary again, with a full barrier in between. A program sets the summary and then
+ * reads wake. So either the sweep finds the bit, or the program finds that nothing is
+ * promised.
+ *
+ * The bits that a sweep has taken from the summary are its own until it has visited those
+ * words, over several slices if need be. Until it ends, the old promise holds: whatever is
+ * submitted is found by this sweep. A program that submits cells without end only keeps its
+ * own tasks busy: between two laps over the summary, what is due is served.
+ */
+
+/*
+ * The shortest time from one sweep to the next, if nobody kicks. Cells that were found are
+ * in the wheel. So a sweep finds those that were armed since the last. The later it is, the
+ * more of them have been cancelled or armed anew.
+ */
+#define SWEEP_PAUSE	(20 * NSEC_PER_MSEC)
+
+/* tw_cells_promise() - the next sweep is due at this tick; the alarm is set, or will be */
+void tw_cells_promise(struct tw_file *file, u64 ticks)
+{
+	struct tw_cells *cells = file->cells;
+
+	lockdep_assert_held(&file->lock);
+	cells->sweep.at = ticks;
+	/* Pairs with the program's load: it relies on the alarm. */
+	smp_store_release(cells->map.wake, ticks);
+}
+
+/* Take the next word of the summary that is not empty. Returns false if all are. */
+static bool sweep_take(struct tw_cells *cells)
+{
+	while (!cells->sweep.taken && cells->sweep.index < cells->map.nr_summary) {
+		u64 *word = &cells->map.summary[cells->sweep.index++];
+
+		if (READ_ONCE(*word))
+			/* A full barrier: before the words of the bitmap are taken. */
+			cells->sweep.taken = xchg(word, 0);
+	}
+	return cells->sweep.taken;
+}
+
+/* Visit the cells of one word of the bitmap. @now: in ticks. Returns how many there were. */
+static unsigned int sweep_visit(struct tw_file *file, u32 leaf, u64 now)
+{
+	struct tw_cells *cells = file->cells;
+	u32 first = leaf * BITS_PER_LONG_LONG;
+	/* A full barrier: before the cells are read. */
+	u64 bits = xchg(&cells->map.bitmap[leaf], 0);
+	unsigned int visits;
+
+	if (first + BITS_PER_LONG_LONG > cells->count)
+		bits &= GENMASK_ULL(cells->count - first - 1, 0);
+	visits = hweight64(bits);
+	for (; bits; bits &= bits - 1) {
+		u64 ticks = tw_cells_visit(file, first + __ffs64(bits), now);
+
+		if (ticks < cells->sweep.first && ticks > now)
+			cells->sweep.first = ticks;
+	}
+	return visits;
+}
+
+static bool sweep_summary_empty(const struct tw_map *map)
+{
+	u32 i;
+
+	for (i = 0; i < map->nr_summary; i++)
+		if (READ_ONCE(map->summary[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Nothing is left. If programs have submitted more meanwhile, the sweep goes on in the next
+ * slice. What is due comes first, even if the bitmap changes all the time.
+ */
+static void sweep_end(struct tw_file *file, u64 now)
+{
+	u64 pause = max_t(u64, div64_u64(SWEEP_PAUSE, file->wheel.tick_ns), 1);
+	struct tw_cells *cells = file->cells;
+	u64 next = cells->sweep.first;
+
+	cells->sweep.index = 0;
+	WRITE_ONCE(*cells->map.wake, TWHEEL_CELL_NEVER);
+	/* Pairs with the program's, between setting the summary and reading wake. */
+	smp_mb();
+	if (!sweep_summary_empty(&cells->map)) {
+		WRITE_ONCE(*cells->map.wake, cells->sweep.at);
+		return;
+	}
+	cells->sweep.first = TWHEEL_CELL_NEVER;
+	cells->sweep.goes_on = false;
+	/* A program that arms nothing needs no sweep. */
+	if (next != TWHEEL_CELL_NEVER)
+		next = max(next, now + pause);
+	tw_cells_promise(file, next);
+}
+
+/*
+ * tw_cells_sweep() - sweep, if that is due
+ * @slice: how many cells may be visited; what is left of it
+ *
+ * Return: false if the slice is used up before the end.
+ */
+bool tw_cells_sweep(struct tw_file *file, u64 now, unsigned int *slice)
+{
+	struct tw_cells *cells = file->cells;
+	u64 present = tw_cells_ticks(file, now);
+	unsigned int visits;
+	u32 leaf;
+
+	lockdep_assert_held(&file->lock);
+	if (!cells->sweep.goes_on && cells->sweep.at > present)
+		return true;
+	cells->sweep.goes_on = true;
+	/* Then each cell comes to the bucket of its tick, and is not cascaded. */
+	tw_wheel_move_forward(&file->wheel, cells->origin + cells->sweep.at - 1);
+	while (*slice) {
+		if (!sweep_take(cells)) {
+			--*slice;
+			sweep_end(file, present);
+			return true;
+		}
+		leaf = (cells->sweep.index - 1) * BITS_PER_LONG_LONG + __ffs64(cells->sweep.taken);
+		cells->sweep.taken &= cells->sweep.taken - 1;
+		visits = 1;
+		if (leaf < DIV_ROUND_UP(cells->count, BITS_PER_LONG_LONG))
+			visits += sweep_visit(file, leaf, present);
+		*slice -= min(*slice, visits);
+	}
+	return false;
+}
+
+/* The memory that programs share with the kernel. */
+
+/* A cache line away from what the kernel wrote once. */
+#define MAP_WAKE_OFFSET	128
+
+static_assert(sizeof(struct twheel_map) == 64);
+static_assert(sizeof(struct twheel_map) <= MAP_WAKE_OFFSET);
+
+static u32 map_words(u32 bits)
+{
+	return DIV_ROUND_UP(bits, BITS_PER_LONG_LONG);
+}
+
+/* Each part has pages of its own. */
+static void map_lay_out(struct twheel_map *head, u32 cells, u64 tick_ns)
+{
+	*head = (struct twheel_map) {
+		.version	= TWHEEL_MAP_VERSION,
+		.size		= sizeof(*head),
+		.tick_ns	= tick_ns,
+		.cells		= cells,
+		.cell_stride	= sizeof(struct twheel_cell),
+		.cells_offset	= PAGE_SIZE,
+		.wake_offset	= MAP_WAKE_OFFSET,
+	};
+	head->bitmap_offset = head->cells_offset +
+		PAGE_ALIGN((u64)cells * sizeof(struct twheel_cell));
+	head->summary_offset = head->bitmap_offset +
+		PAGE_ALIGN((u64)map_words(cells) * sizeof(u64));
+	head->bytes = head->summary_offset +
+		PAGE_ALIGN((u64)map_words(map_words(cells)) * sizeof(u64));
+}
+
+/* tw_map_cost() - the memory that tw_map_init() takes, with what leads to its pages */
+size_t tw_map_cost(u32 cells)
+{
+	struct twheel_map head;
+
+	map_lay_out(&head, cells, 0);
+	return head.bytes + (head.bytes >> PAGE_SHIFT) *
+			    (sizeof(struct page *) + sizeof(pte_t));
+}
+
+/*
+ * tw_map_init() - make shared memory
+ *
+ * Context: process, may sleep.
+ * Return: 0, -ENOMEM.
+ */
+int tw_map_init(struct tw_map *map, u32 cells, u64 tick_ns)
+{
+	struct twheel_map head;
+	u32 i;
+
+	map_lay_out(&head, cells, tick_ns);
+	/* Not vmalloc_user(), which nobody is charged for. */
+	map->start = __vmalloc(head.bytes, TW_GFP_MAPPED | __GFP_ZERO | __GFP_NOWARN);
+	if (!map->start)
+		return -ENOMEM;
+	map->bytes = head.bytes;
+	map->cells = map->start + head.cells_offset;
+	map->bitmap = map->start + head.bitmap_offset;
+	map->summary = map->start + head.summary_offset;
+	map->wake = map->start + head.wake_offset;
+	map->nr_summary = map_words(map_words(cells));
+	memcpy(map->start, &head, sizeof(head));
+	*map->wake = TWHEEL_CELL_NEVER;
+	for (i = 0; i < cells; i++) {
+		map->cells[i].check = TWHEEL_CELL_NEVER;
+		if (!(i % 4096))
+			cond_resched();
+	}
+	return 0;
+}
+
+static vm_fault_t map_fault(struct vm_fault *vmf)
+{
+	const struct tw_map *map = vmf->vma->vm_private_data;
+
+	/* tw_map_mmap() lets no mapping reach beyond the end, and none grows. */
+	vmf->page = vmalloc_to_page(map->start + (vmf->pgoff << PAGE_SHIFT));
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct map_vm_ops = {
+	.fault	= map_fault,
+};
+
+/*
+ * tw_map_mmap() - map it; the mapping holds the file, and so the memory
+ *
+ * Return: 0, -EINVAL (it is private, or reaches beyond the end), -EPERM (executable).
+ */
+int tw_map_mmap(struct tw_map *map, struct vm_area_struct *vma)
+{
+	unsigned long pages = map->bytes >> PAGE_SHIFT;
+
+	/*
+	 * A private copy would look right and never change. Not VM_SHARED: a mapping of a
+	 * file that was opened only for reading does not have that flag.
+	 */
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EINVAL;
+	if (vma->vm_pgoff > pages || vma_pages(vma) > pages - vma->vm_pgoff)
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC)
+		return -EPERM;
+	/*
+	 * The mapping cannot grow. A forked child must not arm the cells of its parent
+	 * unless it maps them itself.
+	 */
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTCOPY, VM_MAYEXEC);
+	vma->vm_private_data = map;
+	vma->vm_ops = &map_vm_ops;
+	return 0;
 }

@@ -46,7 +46,7 @@ struct tw_map {
  * @origin: the tick that ticks in words count from
  * @seen: the word that was read by the last check; of a cell that is due, the one that says so
  * @map: the shared memory. The kernel reads there only words, bitmap and summary
- * @sweep: see sweep.c
+ * @sweep: see "Sweeps" in cells.c
  * @sweep.at: the tick that a sweep was promised for last; %TWHEEL_CELL_NEVER: none is
  * @sweep.first: the first pending deadline that this sweep has found
  * @sweep.taken: words of the bitmap that this sweep has taken from the last word of the
@@ -73,16 +73,13 @@ struct tw_cells {
 	struct twheel_node nodes[];
 };
 
-/* map.c */
 size_t tw_map_cost(u32 cells);
 int tw_map_init(struct tw_map *map, u32 cells, u64 tick_ns);
 int tw_map_mmap(struct tw_map *map, struct vm_area_struct *vma);
 
-/* sweep.c */
 bool tw_cells_sweep(struct tw_file *file, u64 now, unsigned int *slice);
 void tw_cells_promise(struct tw_file *file, u64 ticks);
 
-/* cells.c */
 size_t tw_cells_cost(u32 count);
 struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now);
 void tw_cells_free(struct tw_cells *cells);

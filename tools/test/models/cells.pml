@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Cells: threads of a program, and a task in the kernel that searches and reads events. See
- * module/dev/cells.c, sweep.c and read.c and, for the program's side,
+ * module/dev/cells.c and read.c and, for the program's side,
  * include/uapi/linux/twheel.h.
  *
  * There is one cell, and nothing is promised: what has to be told is kicked. A thread arms the

@@ -96,7 +96,7 @@ build() {
 		tail -n 20 "$folder/build.log"
 		return 1
 	}
-	[ -e "$folder/$home/module/main.o" ] && [ -e "$folder/$home/module/dev/sweep.o" ] &&
+	[ -e "$folder/$home/module/main.o" ] && [ -e "$folder/$home/module/dev/cells.o" ] &&
 		[ -e "$folder/$home/kunit/main_smp.o" ] && ! grep 'warning:' "$folder/build.log"
 }
 selftests() {
