@@ -28,6 +28,12 @@ enum tw_due {
 	TW_DUE_AHEAD,
 };
 
+void tw_alarm_init(struct tw_file *file);
+void tw_alarm_exit(struct tw_file *file);
+void tw_alarm_set(struct tw_file *file, u64 ns);
+void tw_alarm_wake(struct tw_file *file);
+void tw_alarm_soon(struct tw_file *file);
+
 enum tw_due tw_due_slice(struct tw_file *file, u64 now, unsigned int *slice);
 enum tw_due tw_due_search_on(struct tw_file *file, u64 now, unsigned int *slice);
 bool tw_due_search(struct tw_file *file, unsigned int slices);

@@ -18,6 +18,7 @@
 #include "../number.h"
 #include "../param.h"
 #include "cells.h"
+#include "due.h"
 #include "file.h"
 #include "user.h"
 

@@ -61,8 +61,8 @@ struct tw_payers;
  * @alarm_ns: the instant for which an alarm was last asked; U64_MAX: none was. If it was
  *	postponed, @alarm is later
  * @alarm: marks the file and wakes the waiters
- * @relay: on other clocks than CLOCK_MONOTONIC, @alarm only starts this one: see alarm.c
- * @bell: wakes waiters of a marked file later: see alarm.c
+ * @relay: on other clocks than CLOCK_MONOTONIC, @alarm only starts this one: see due.c
+ * @bell: wakes waiters of a marked file later: see due.c
  * @alarms: how often @alarm, @relay or @bell have called us; counted without the lock
  * @postponed: how often @alarm or @bell was set later than it should be: see user.c; counted
  *	without the lock
@@ -118,13 +118,6 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup);
 int tw_file_start(struct tw_file *file);
 int tw_file_make_room(struct tw_file *file);
 void tw_file_info(struct tw_file *file, struct twheel_info *info);
-
-/* alarm.c */
-void tw_alarm_init(struct tw_file *file);
-void tw_alarm_exit(struct tw_file *file);
-void tw_alarm_set(struct tw_file *file, u64 ns);
-void tw_alarm_wake(struct tw_file *file);
-void tw_alarm_soon(struct tw_file *file);
 
 /* cdev.c */
 int tw_cdev_init(void);

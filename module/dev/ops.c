@@ -18,6 +18,7 @@
 #include <linux/wait.h>
 
 #include "../compat.h"
+#include "due.h"
 #include "file.h"
 #include "op.h"
 
