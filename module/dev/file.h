@@ -6,17 +6,22 @@
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/hrtimer.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/time64.h>
+#include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 
+#include <trace/events/twheel.h>
 #include <uapi/linux/twheel.h>
 
 #include "../engine/wheel.h"
 #include "table.h"
-#include "timens.h"
 
 struct file;
 struct iov_iter;
@@ -112,19 +117,15 @@ struct tw_file {
 };
 
 /* file.c */
+int tw_cdev_init(void);
+void tw_cdev_exit(void);
+void tw_info_show(struct seq_file *seq, struct file *filp);
 struct tw_file *tw_file_new(void);
 void tw_file_free(struct tw_file *file);
 int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup);
 int tw_file_start(struct tw_file *file);
 int tw_file_make_room(struct tw_file *file);
 void tw_file_info(struct tw_file *file, struct twheel_info *info);
-
-/* cdev.c */
-int tw_cdev_init(void);
-void tw_cdev_exit(void);
-
-/* info.c */
-void tw_info_show(struct seq_file *seq, struct file *filp);
 
 /* ops.c */
 long tw_ops_one(struct tw_file *file, void __user *arg, size_t size);
@@ -181,6 +182,83 @@ static inline u64 tw_file_now(const struct tw_file *file)
 	if (file->clock == TWHEEL_VIRTUAL)
 		return READ_ONCE(file->virtual_ns);
 	return tw_file_clock_now(file->clock);
+}
+
+/*
+ * Absolute times are in the caller's time namespace: its clocks show the kernel's time
+ * plus an offset. Clocks that can be set are the same everywhere.
+ */
+
+/* What the caller's time namespace adds to the kernel's time, in ns. */
+static inline s64 tw_timens_offset(u32 clock)
+{
+#ifdef CONFIG_TIME_NS
+	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
+	const struct timespec64 *offset;
+
+	if (clock == TWHEEL_MONOTONIC)
+		offset = &offsets->monotonic;
+	else if (clock == TWHEEL_BOOTTIME)
+		offset = &offsets->boottime;
+	else
+		return 0;
+	/*
+	 * 0 for most callers, who are in the first namespace. Not timespec64_to_ns(): before
+	 * 5.16 it takes negative seconds for a time without end.
+	 */
+	return offset->tv_sec * NSEC_PER_SEC + offset->tv_nsec;
+#else
+	return 0;
+#endif
+}
+
+/*
+ * A kernel time as the caller's clock shows it; with -@offset, the other way round. Never stays
+ * never, and times before the clock began are 0.
+ *
+ * Always inline: objtool allows no call between user_access_begin() and user_access_end(). At
+ * -Os it would be one.
+ */
+static __always_inline u64 tw_timens_add(u64 ns, s64 offset)
+{
+	s64 sum;
+
+	if (likely(!offset) || ns >= TWHEEL_NEVER_NS)
+		return ns;
+	/* Only upwards can it overflow. */
+	if (check_add_overflow((s64)ns, offset, &sum))
+		return TWHEEL_NEVER_NS;
+	return clamp_t(s64, sum, 0, TWHEEL_NEVER_NS);
+}
+
+/* Trace events of files. While an event is off, it costs the nop of its static key. */
+
+#define TW_FILE_TRACE_NAME	"/dev/twheel"
+
+/*
+ * A timer is armed, has another deadline, or is cancelled. Arguments are evaluated once, and
+ * only if the event is on.
+ */
+#define tw_file_trace(event, file, node, deadline)				\
+do {										\
+	if (trace_twheel_##event##_enabled()) {					\
+		const struct tw_file *__file = (file);				\
+		const struct twheel_node *__node = (node);			\
+										\
+		trace_twheel_##event(&__file->wheel, __file->number,		\
+				     TW_FILE_TRACE_NAME, (const void *)__node,	\
+				     NULL, deadline,				\
+				     atomic64_read(&__node->word));		\
+	}									\
+} while (0)
+
+/* The event of a timer is read. */
+static __always_inline void tw_file_trace_expire(const struct tw_file *file,
+						 const struct twheel_node *node,
+						 u64 deadline, u64 now)
+{
+	trace_twheel_expire_entry(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL,
+				  deadline, now);
 }
 
 #endif /* _TWHEEL_FILE_H */

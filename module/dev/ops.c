@@ -25,7 +25,6 @@
 #include "cells.h"
 #include "due.h"
 #include "file.h"
-#include "trace.h"
 
 static_assert(sizeof(struct twheel_op) == TWHEEL_OP_SIZE_0);
 

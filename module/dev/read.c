@@ -24,7 +24,6 @@
 #include "../compat.h"
 #include "cells.h"
 #include "due.h"
-#include "trace.h"
 
 /* How many events are taken under one hold of the lock: some 4 000 instructions. */
 #define READ_MOST	32U
