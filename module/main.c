@@ -19,7 +19,7 @@ static int __init twheel_init(void)
 	ret = tw_instances_init();
 	if (ret)
 		goto err_exit_view;
-	ret = tw_cdev_init();
+	ret = tw_device_init();
 	if (ret)
 		goto err_exit_instances;
 	return 0;
@@ -36,7 +36,7 @@ subsys_initcall(twheel_init);
 
 static void __exit twheel_exit(void)
 {
-	tw_cdev_exit();
+	tw_device_exit();
 	tw_instances_exit();
 	tw_view_exit();
 }

@@ -313,7 +313,7 @@ noinline bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node
 /* Have the bell go off after @pause ns, or earlier. */
 static void alarm_start_bell(struct tw_file *file, u64 pause)
 {
-	u64 wait = tw_payers_postpone(file->payers);
+	u64 wait = tw_users_throttle(file->users);
 	ktime_t at = ns_to_ktime(ktime_get_ns() + pause + wait);
 
 	lockdep_assert_held(&file->readers.lock);
@@ -384,14 +384,14 @@ static void alarm_wake_again(struct tw_file *file)
 /* When an alarm that is charged has begun; 0: it is not charged. */
 static u64 alarm_begin(const struct tw_file *file)
 {
-	return file->payers->exempt ? 0 : ktime_get_ns();
+	return file->users->exempt ? 0 : ktime_get_ns();
 }
 
 static void alarm_end(struct tw_file *file, u64 began)
 {
 	atomic64_inc(&file->alarms);
 	if (began)
-		tw_payers_charge_alarm(file->payers, began);
+		tw_users_charge_alarm(file->users, began);
 }
 
 static void alarm_ring(struct tw_file *file)
@@ -485,7 +485,7 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
 	WRITE_ONCE(file->alarm_ns, ns);
 	if (ns >= TWHEEL_NEVER_NS)
 		return;
-	wait = tw_payers_postpone(file->payers);
+	wait = tw_users_throttle(file->users);
 	if (unlikely(wait)) {
 		u64 until = tw_file_now(file) + wait;
 

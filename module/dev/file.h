@@ -23,11 +23,9 @@
 #include "../engine/wheel.h"
 #include "table.h"
 
-struct file;
 struct iov_iter;
-struct seq_file;
 struct tw_cells;
-struct tw_payers;
+struct tw_users;
 
 /*
  * Words of cells are 64 bits, and atomic for programs as for the kernel. Both see the same,
@@ -42,7 +40,7 @@ struct tw_payers;
 #define TW_FILE_LATE	64
 
 /* How many operations are done even if a signal waits: some ten microseconds. */
-#define TW_OPS_UNBROKEN	256U
+#define TW_OPS_BURST	256U
 
 /**
  * struct tw_file - an open file
@@ -79,8 +77,7 @@ struct tw_payers;
  * @late_sum: the sum of all
  * @late: how many events had a lateness whose highest bit is this one
  * @setup_lock: serialises what sleeps: making the wheel, adding to the table
- * @payers: the users that pay for the file
- * @bytes: the memory that they pay for; changed with @setup_lock
+ * @users: the users that the file is charged to
  */
 struct tw_file {
 	spinlock_t lock;
@@ -112,20 +109,12 @@ struct tw_file {
 	u64 late_sum;
 	u64 late[TW_FILE_LATE];
 	struct mutex setup_lock;
-	struct tw_payers *payers;
-	u64 bytes;
+	struct tw_users *users;
 };
 
 /* file.c */
-int tw_cdev_init(void);
-void tw_cdev_exit(void);
-void tw_info_show(struct seq_file *seq, struct file *filp);
-struct tw_file *tw_file_new(void);
-void tw_file_free(struct tw_file *file);
-int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup);
-int tw_file_start(struct tw_file *file);
-int tw_file_make_room(struct tw_file *file);
-void tw_file_info(struct tw_file *file, struct twheel_info *info);
+int tw_device_init(void);
+void tw_device_exit(void);
 
 /* ops.c */
 long tw_ops_one(struct tw_file *file, void __user *arg, size_t size);

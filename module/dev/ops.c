@@ -1,23 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How operations come from a program, and results go back.
+ * Operations on the timers of an open file: how they come from a program, what they do, and how
+ * results go back.
+ *
+ * Nothing is served here. An operation that makes something due marks the file and wakes the
+ * waiters. One that ends or moves a due timer leaves the mark: the waiters then find nothing.
  *
  * An operation is copied word by word, which costs less than setting up a copy. Before it is
  * done, its outputs but for the identifier are written once: what cannot be answered is not
  * done. A timer whose identifier cannot be written is ended again.
+ *
+ * What programs do all the time is inline, so that a single operation stays in registers.
  */
 #include <linux/build_bug.h>
 #include <linux/errno.h>
+#include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
+#include <linux/log2.h>
 #include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
-#include <linux/wait.h>
 
 #include <uapi/linux/twheel.h>
 
@@ -25,106 +36,185 @@
 #include "cells.h"
 #include "due.h"
 #include "file.h"
+#include "user.h"
 
 static_assert(sizeof(struct twheel_op) == TWHEEL_OP_SIZE_0);
 
-/*
- * Operations on the timers of an open file.
- *
- * Nothing is served here. An operation that makes something due marks the file and wakes the
- * waiters. One that ends or moves a due timer leaves the mark: the waiters then find nothing.
- *
- * What programs do all the time is inline, so that a single operation stays in registers: an
- * arm by TWHEEL_IOC_OP takes 100 instructions less.
- */
+/* How many operations are done under one hold of the lock. They are on the stack. */
+#define OPS_MOST	10U
+
+/* How many entries "cancel all" looks at under one hold of the lock. */
+#define OPS_CANCEL_SLICE	64U
 
 /* A result: the operation needs a free entry first. It is no error number. */
-#define TW_OP_NEEDS_ROOM	S64_MIN
+#define OPS_NEED_ROOM	S64_MIN
 
 /**
- * struct tw_op_run - operations under one hold of the lock
+ * struct ops_batch - operations under one hold of the lock
  * @file: the file
- * @now: the time on its clock; 0: nobody has asked yet. Delays of operations that are done
- *	together count from one reading
- * @offset: what the caller's time namespace adds to it
+ * @offset: what the caller's time namespace adds to the time on its clock
+ * @now: that time; 0: nobody has asked yet. Delays of operations that are done together count
+ *	from one reading
  * @wake: the waiters have to be woken, without the lock
  */
-struct tw_op_run {
+struct ops_batch {
 	struct tw_file *file;
-	u64 now;
 	s64 offset;
+	u64 now;
 	bool wake;
 };
 
-s64 tw_op_rare(struct tw_file *file, struct twheel_op *op);
-void tw_op_wake(struct tw_file *file);
+static void ops_begin(struct ops_batch *batch)
+{
+	batch->now = 0;
+	batch->wake = false;
+	spin_lock(&batch->file->lock);
+}
+
+static void ops_end(struct ops_batch *batch)
+{
+	spin_unlock(&batch->file->lock);
+	if (unlikely(batch->wake))
+		tw_alarm_wake(batch->file);
+}
+
+/* How many chunks the array of a table has room for: a power of two, or none. */
+static u32 table_room(u32 chunks)
+{
+	return chunks ? roundup_pow_of_two(chunks) : 0;
+}
+
+/* tw_table_exit() - free a table, whose timers are in no wheel any more */
+void tw_table_exit(struct tw_table *table)
+{
+	u32 chunks = table->count >> TW_CHUNK_SHIFT;
+
+	while (chunks) {
+		kfree(table->chunks[--chunks]);
+		cond_resched();
+	}
+	kvfree(table->chunks);
+}
+
+/* Add a chunk of free entries. */
+static int table_add_chunk(struct tw_file *file)
+{
+	struct tw_table *table = &file->table;
+	struct tw_entry **array = table->chunks, *chunk;
+	u32 chunks = table->count >> TW_CHUNK_SHIFT, room = table_room(chunks + 1), i;
+	u32 more_room = room - table_room(chunks);
+	size_t cost = TW_CHUNK_ENTRIES * sizeof(*chunk) + more_room * sizeof(*array);
+	int ret = tw_users_charge(file->users, TW_CHUNK_ENTRIES, cost);
+
+	if (ret)
+		return ret;
+	chunk = kcalloc(TW_CHUNK_ENTRIES, sizeof(*chunk), GFP_KERNEL_ACCOUNT);
+	if (chunk && more_room)
+		array = kvmalloc_array(room, sizeof(*array), GFP_KERNEL_ACCOUNT);
+	if (!chunk || !array) {
+		kfree(chunk);
+		tw_users_uncharge(file->users, TW_CHUNK_ENTRIES, cost);
+		return -ENOMEM;
+	}
+	if (more_room)
+		memcpy(array, table->chunks, chunks * sizeof(*array));
+	for (i = 0; i < TW_CHUNK_ENTRIES; i++) {
+		chunk[i].id = 1ULL << 32 | (table->count + i);
+		chunk[i].free = &chunk[i + 1];
+	}
+	array[chunks] = chunk;
+	spin_lock(&file->lock);
+	swap(array, table->chunks);
+	chunk[TW_CHUNK_ENTRIES - 1].free = table->free;
+	table->free = chunk;
+	table->count += TW_CHUNK_ENTRIES;
+	spin_unlock(&file->lock);
+	if (more_room)
+		kvfree(array);
+	return 0;
+}
+
+/*
+ * Have a free entry, which another thread may take first. Other threads may also have used up
+ * all that the file may have, since the caller looked. Then it stays as it is.
+ */
+static int table_make_room(struct tw_file *file)
+{
+	int ret = 0;
+
+	mutex_lock(&file->setup_lock);
+	/* Another thread may have added some while this one waited. Only growing writes @count. */
+	if (!data_race(READ_ONCE(file->table.free)) && file->table.count < file->max_timers)
+		ret = table_add_chunk(file);
+	mutex_unlock(&file->setup_lock);
+	return ret;
+}
 
 /* The deadline that an operation asks for, on the kernel's clock; later ones are never. */
-static __always_inline u64 tw_op_deadline(struct tw_op_run *run, const struct twheel_op *op)
+static __always_inline u64 op_deadline(struct ops_batch *batch, const struct twheel_op *op)
 {
 	u64 ns = op->time_ns;
 
 	if (op->flags & TWHEEL_ABS) {
-		ns = tw_timens_add(ns, -run->offset);
+		ns = tw_timens_add(ns, -batch->offset);
 	} else {
-		if (!run->now)
-			run->now = tw_file_now(run->file);
-		if (unlikely(check_add_overflow(ns, run->now, &ns)))
+		if (!batch->now)
+			batch->now = tw_file_now(batch->file);
+		if (unlikely(check_add_overflow(ns, batch->now, &ns)))
 			return TWHEEL_NEVER_NS;
 	}
 	return min_t(u64, ns, TWHEEL_NEVER_NS);
 }
 
 /* Delays on a clock that can be set are refused. */
-static __always_inline bool tw_op_time_valid(const struct tw_file *file,
-					     const struct twheel_op *op, u32 flags)
+static bool op_time_valid(const struct tw_file *file, const struct twheel_op *op, u32 flags)
 {
 	return !(op->flags & ~flags) &&
 	       (op->flags & TWHEEL_ABS || !tw_file_clock_can_be_set(file->clock));
 }
 
 /* Whether an operation names its timer, and nothing else. */
-static __always_inline bool tw_op_is_bare(const struct twheel_op *op)
+static bool op_is_bare(const struct twheel_op *op)
 {
 	return !(op->flags | op->cookie | op->time_ns | op->period_ns | op->slack_ns);
 }
 
-static __always_inline bool tw_op_enqueue(struct tw_file *file, struct tw_entry *entry)
+static __always_inline void op_enqueue(struct ops_batch *batch, struct tw_entry *entry)
 {
 	u64 ns = entry->deadline_ns;
 
 	if (unlikely(entry->slack_ns))
-		ns = tw_wheel_share(&file->wheel, ns, entry->slack_ns);
-	return tw_due_enqueue(file, &entry->node, ns);
+		ns = tw_wheel_share(&batch->file->wheel, ns, entry->slack_ns);
+	batch->wake |= tw_due_enqueue(batch->file, &entry->node, ns);
 }
 
-static __always_inline s64 tw_op_arm(struct tw_op_run *run, struct twheel_op *op)
+static __always_inline s64 op_arm(struct ops_batch *batch, struct twheel_op *op)
 {
-	struct tw_file *file = run->file;
+	struct tw_file *file = batch->file;
 	struct tw_entry *entry;
 
-	if (unlikely(!tw_op_time_valid(file, op, TWHEEL_ABS) ||
+	if (unlikely(!op_time_valid(file, op, TWHEEL_ABS) ||
 		     max(op->period_ns, op->slack_ns) > TWHEEL_NEVER_NS))
 		return -EINVAL;
 	if (unlikely(file->table.used >= file->max_timers))
 		return -ENOSPC;
 	if (unlikely(!file->table.free))
-		return TW_OP_NEEDS_ROOM;
+		return OPS_NEED_ROOM;
 	entry = tw_table_take(&file->table);
 	entry->cookie = op->cookie;
-	entry->deadline_ns = tw_op_deadline(run, op);
+	entry->deadline_ns = op_deadline(batch, op);
 	entry->period_ns = op->period_ns;
 	entry->slack_ns = op->slack_ns;
-	run->wake |= tw_op_enqueue(file, entry);
+	op_enqueue(batch, entry);
 	file->armed++;
 	tw_file_trace(arm, file, &entry->node, entry->deadline_ns);
 	op->id = entry->id;
-	op->deadline_ns = tw_timens_add(entry->deadline_ns, run->offset);
+	op->deadline_ns = tw_timens_add(entry->deadline_ns, batch->offset);
 	return 0;
 }
 
 /* A timer ends before its event is read. */
-static __always_inline void tw_op_end(struct tw_file *file, struct tw_entry *entry)
+static void op_end(struct tw_file *file, struct tw_entry *entry)
 {
 	tw_file_trace(cancel, file, &entry->node, entry->deadline_ns);
 	tw_wheel_dequeue(&file->wheel, &entry->node);
@@ -132,207 +222,220 @@ static __always_inline void tw_op_end(struct tw_file *file, struct tw_entry *ent
 	file->cancelled++;
 }
 
-static __always_inline s64 tw_op_cancel(struct tw_op_run *run, const struct twheel_op *op)
+static __always_inline s64 op_cancel(struct tw_file *file, const struct twheel_op *op)
 {
 	struct tw_entry *entry;
 
-	if (unlikely(!tw_op_is_bare(op)))
+	if (unlikely(!op_is_bare(op)))
 		return -EINVAL;
-	entry = tw_table_find(&run->file->table, op->id);
+	entry = tw_table_find(&file->table, op->id);
 	if (unlikely(!entry))
 		return -ENOENT;
-	tw_op_end(run->file, entry);
+	op_end(file, entry);
 	return 1;
 }
 
-/* Put a timer where its new deadline wants it. One that is later is moved when it is reached. */
-static __always_inline void tw_op_requeue(struct tw_op_run *run, struct tw_entry *entry)
+static __always_inline s64 op_modify(struct ops_batch *batch, struct twheel_op *op)
 {
-	u64 word = tw_word(entry->deadline_ns);
-
-	if (likely(!entry->slack_ns && word >= (u64)atomic64_read(&entry->node.word))) {
-		atomic64_set(&entry->node.word, word);
-		return;
-	}
-	tw_wheel_dequeue(&run->file->wheel, &entry->node);
-	run->wake |= tw_op_enqueue(run->file, entry);
-}
-
-static __always_inline s64 tw_op_modify(struct tw_op_run *run, struct twheel_op *op)
-{
-	struct tw_file *file = run->file;
+	struct tw_file *file = batch->file;
 	struct tw_entry *entry;
 	u64 deadline;
 
-	if (unlikely(!tw_op_time_valid(file, op, TWHEEL_ABS | TWHEEL_LATER) ||
+	if (unlikely(!op_time_valid(file, op, TWHEEL_ABS | TWHEEL_LATER) ||
 		     op->cookie | op->period_ns | op->slack_ns))
 		return -EINVAL;
 	entry = tw_table_find(&file->table, op->id);
 	if (unlikely(!entry))
 		return -ENOENT;
-	deadline = tw_op_deadline(run, op);
+	deadline = op_deadline(batch, op);
 	if (op->flags & TWHEEL_LATER && deadline <= entry->deadline_ns) {
-		op->deadline_ns = tw_timens_add(entry->deadline_ns, run->offset);
+		op->deadline_ns = tw_timens_add(entry->deadline_ns, batch->offset);
 		return 0;
 	}
 	entry->deadline_ns = deadline;
-	tw_op_requeue(run, entry);
+	if (likely(!entry->slack_ns &&
+		   tw_word(deadline) >= (u64)atomic64_read(&entry->node.word))) {
+		/* The wheel moves it when it is reached. */
+		atomic64_set(&entry->node.word, tw_word(deadline));
+	} else {
+		tw_wheel_dequeue(&file->wheel, &entry->node);
+		op_enqueue(batch, entry);
+	}
 	tw_file_trace(modify, file, &entry->node, deadline);
-	op->deadline_ns = tw_timens_add(deadline, run->offset);
+	op->deadline_ns = tw_timens_add(deadline, batch->offset);
 	return 1;
 }
 
-/* With the file's lock, which may be released meanwhile: do an operation. */
-static __always_inline s64 tw_op_do(struct tw_op_run *run, struct twheel_op *op)
+static s64 op_query(const struct ops_batch *batch, struct twheel_op *op)
 {
-	/* If the compiler cleared this and @run, an arm would take 843 instructions, not 820. */
-	struct twheel_op rare __uninitialized;
-	s64 result;
-
-	lockdep_assert_held(&run->file->lock);
-	/* Compared one by one: a mispredicted jump table costs more. */
-	if (op->op == TWHEEL_OP_ARM)
-		return tw_op_arm(run, op);
-	if (op->op == TWHEEL_OP_CANCEL)
-		return tw_op_cancel(run, op);
-	if (op->op == TWHEEL_OP_MODIFY)
-		return tw_op_modify(run, op);
-	/* It may take long without the lock, and others rely on the mark. */
-	if (run->wake) {
-		run->wake = false;
-		tw_op_wake(run->file);
-	}
-	/* A copy, as it has to be in memory. */
-	rare = *op;
-	result = tw_op_rare(run->file, &rare);
-	op->deadline_ns = rare.deadline_ns;
-	/* That was perhaps long ago. */
-	run->now = 0;
-	return result;
-}
-
-/* Operations on the timers of an open file: those that programs do now and then. */
-
-/* How many entries "cancel all" visits under one hold of the lock. */
-#define OP_CANCEL_SLICE	64U
-
-static s64 op_query(struct tw_file *file, struct twheel_op *op)
-{
-	const struct tw_wheel *w = &file->wheel;
+	const struct tw_wheel *w = &batch->file->wheel;
 	struct tw_entry *entry;
 
-	if (!tw_op_is_bare(op))
+	if (!op_is_bare(op))
 		return -EINVAL;
-	entry = tw_table_find(&file->table, op->id);
+	entry = tw_table_find(&batch->file->table, op->id);
 	if (!entry)
 		return -ENOENT;
-	op->deadline_ns = tw_timens_add(entry->deadline_ns, tw_timens_offset(file->clock));
+	op->deadline_ns = tw_timens_add(entry->deadline_ns, batch->offset);
 	return tw_wheel_ceil(w, atomic64_read(&entry->node.word)) <=
-	       tw_wheel_floor(w, tw_file_now(file));
+	       tw_wheel_floor(w, tw_file_now(batch->file));
 }
 
 /*
  * Timers that are armed meanwhile need not be cancelled. A task that is killed stops: an array
  * may have hundreds of these, over a table of millions.
  */
-static s64 op_cancel_all(struct tw_file *file, const struct twheel_op *op)
+static s64 op_cancel_all(struct ops_batch *batch, const struct twheel_op *op)
 {
-	u32 count = file->table.count;
+	struct tw_table *table = &batch->file->table;
+	u32 count = table->count, i;
 	s64 done = 0;
-	u32 i;
 
-	if (!tw_op_is_bare(op) || op->id)
+	if (!op_is_bare(op) || op->id)
 		return -EINVAL;
 	for (i = 0; i < count; i++) {
-		struct tw_entry *entry = tw_table_at(&file->table, i);
+		struct tw_entry *entry = tw_table_at(table, i);
 
-		if (i && !(i % OP_CANCEL_SLICE)) {
-			spin_unlock(&file->lock);
+		if (i && !(i % OPS_CANCEL_SLICE)) {
+			ops_end(batch);
 			cond_resched();
-			spin_lock(&file->lock);
+			ops_begin(batch);
 			if (fatal_signal_pending(current))
 				break;
 		}
 		if (!tw_entry_is_free(entry)) {
-			tw_op_end(file, entry);
+			op_end(batch->file, entry);
 			done++;
 		}
 	}
 	return done;
 }
 
-/*
- * tw_op_wake() - wake the waiters
- *
- * Context: with the file's lock, which is released meanwhile.
- */
-void tw_op_wake(struct tw_file *file)
+static s64 op_kick(struct ops_batch *batch, const struct twheel_op *op)
 {
-	spin_unlock(&file->lock);
-	tw_alarm_wake(file);
-	spin_lock(&file->lock);
-}
-
-static s64 op_kick(struct tw_file *file, const struct twheel_op *op)
-{
-	bool wake = false;
-	int ret;
-
-	if (!tw_op_is_bare(op))
+	if (!op_is_bare(op))
 		return -EINVAL;
-	if (!tw_file_cells(file))
+	if (!tw_file_cells(batch->file))
 		return -ENOENT;
-	ret = tw_cells_kick(file, op->id, &wake);
-	if (wake)
-		tw_op_wake(file);
-	return ret;
+	return tw_cells_kick(batch->file, op->id, &batch->wake);
 }
 
-static s64 op_advance(struct tw_file *file, struct twheel_op *op)
+static s64 op_advance(struct ops_batch *batch, struct twheel_op *op)
 {
-	struct tw_op_run run = { .file = file };
+	struct tw_file *file = batch->file;
 	const struct tw_wheel *w = &file->wheel;
 	u64 now;
 
-	if (file->clock != TWHEEL_VIRTUAL || !tw_op_time_valid(file, op, TWHEEL_ABS) ||
+	if (file->clock != TWHEEL_VIRTUAL || !op_time_valid(file, op, TWHEEL_ABS) ||
 	    op->id | op->cookie | op->period_ns | op->slack_ns)
 		return -EINVAL;
-	now = tw_op_deadline(&run, op);
+	now = op_deadline(batch, op);
 	if (now < file->virtual_ns || now >= TWHEEL_NEVER_NS)
 		return -ERANGE;
 	WRITE_ONCE(file->virtual_ns, now);
+	batch->now = now;
 	op->deadline_ns = now;
 	/* There is no alarm: this is it. */
-	if (min(w->wake, tw_cells_sweep_tick(file)) <= tw_wheel_floor(w, now) &&
-	    tw_due_near(file, 0, now))
-		tw_op_wake(file);
+	if (min(w->wake, tw_cells_sweep_tick(file)) <= tw_wheel_floor(w, now))
+		batch->wake |= tw_due_near(file, 0, now);
 	return 0;
 }
 
-/*
- * tw_op_rare() - do an operation, by its code
- *
- * Context: with the file's lock, which may be released meanwhile.
- * Return: the result, or a negative error number.
- */
-s64 tw_op_rare(struct tw_file *file, struct twheel_op *op)
+/* What programs do now and then. */
+static noinline s64 op_do_rare(struct ops_batch *batch, struct twheel_op *op)
 {
 	switch (op->op) {
 	case TWHEEL_OP_QUERY:
-		return op_query(file, op);
+		return op_query(batch, op);
 	case TWHEEL_OP_CANCEL_ALL:
-		return op_cancel_all(file, op);
+		return op_cancel_all(batch, op);
 	case TWHEEL_OP_KICK:
-		return op_kick(file, op);
+		return op_kick(batch, op);
 	case TWHEEL_OP_ADVANCE:
-		return op_advance(file, op);
+		return op_advance(batch, op);
 	default:
 		return -EINVAL;
 	}
 }
 
-/* How many operations are done under one hold of the lock. They are on the stack. */
-#define OPS_MOST	10U
+/* With the file's lock, which may be released meanwhile: do an operation. */
+static __always_inline s64 op_do(struct ops_batch *batch, struct twheel_op *op)
+{
+	struct twheel_op rare __uninitialized;
+	s64 result;
+
+	lockdep_assert_held(&batch->file->lock);
+	/* Compared one by one: a mispredicted jump table costs more. */
+	if (op->op == TWHEEL_OP_ARM)
+		return op_arm(batch, op);
+	if (op->op == TWHEEL_OP_CANCEL)
+		return op_cancel(batch->file, op);
+	if (op->op == TWHEEL_OP_MODIFY)
+		return op_modify(batch, op);
+	/* A copy, as it has to be in memory. */
+	rare = *op;
+	result = op_do_rare(batch, &rare);
+	op->deadline_ns = rare.deadline_ns;
+	return result;
+}
+
+/* One operation, under a hold of the lock of its own. */
+static __always_inline s64 ops_run_one(struct tw_file *file, struct twheel_op *op)
+{
+	struct ops_batch batch __uninitialized;
+	s64 result;
+
+	batch.file = file;
+	batch.offset = op->op == TWHEEL_OP_CANCEL ? 0 : tw_timens_offset(file->clock);
+	do {
+		ops_begin(&batch);
+		result = op_do(&batch, op);
+		ops_end(&batch);
+		if (likely(result != OPS_NEED_ROOM))
+			return result;
+		result = table_make_room(file);
+	} while (!result);
+	return result;
+}
+
+/*
+ * With millions of timers each entry is a cache miss: prefetch them all. If the first operation
+ * is an arm, so are mostly the others, and need none.
+ */
+static void ops_prefetch(const struct tw_file *file, const struct twheel_op *ops,
+			 unsigned int count)
+{
+	unsigned int i;
+
+	if (ops[0].op == TWHEEL_OP_ARM)
+		return;
+	for (i = 0; i < count; i++)
+		if (ops[i].op != TWHEEL_OP_ARM)
+			prefetchw(tw_table_look_up(&file->table, ops[i].id));
+}
+
+/* Do operations under one hold of the lock, which is released to make a free entry. */
+static void ops_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
+{
+	struct ops_batch batch __uninitialized;
+	unsigned int i;
+
+	batch.file = file;
+	batch.offset = tw_timens_offset(file->clock);
+	ops_begin(&batch);
+	ops_prefetch(file, ops, count);
+	for (i = 0; i < count; i++) {
+		s64 result = op_do(&batch, &ops[i]);
+
+		if (unlikely(result == OPS_NEED_ROOM)) {
+			ops_end(&batch);
+			result = ops_run_one(file, &ops[i]);
+			ops_begin(&batch);
+		}
+		ops[i].result = result;
+	}
+	ops_end(&batch);
+}
 
 /* The operation @i of an array whose elements may be longer than we know. */
 static struct twheel_op __user *ops_element(const struct twheel_ops *ops, u32 i)
@@ -401,78 +504,7 @@ static __always_inline unsigned int ops_copy(const struct twheel_ops *ops, u32 f
 	return i;
 }
 
-static __always_inline void ops_begin(struct tw_op_run *run, struct tw_file *file, s64 offset)
-{
-	run->file = file;
-	run->now = 0;
-	run->offset = offset;
-	run->wake = false;
-	spin_lock(&file->lock);
-}
-
-static __always_inline void ops_end(struct tw_op_run *run)
-{
-	spin_unlock(&run->file->lock);
-	if (unlikely(run->wake))
-		tw_alarm_wake(run->file);
-}
-
-/* One operation, under a hold of the lock of its own. */
-static __always_inline s64 ops_run_one(struct tw_file *file, struct twheel_op *op)
-{
-	struct tw_op_run run __uninitialized;
-	s64 result;
-
-	do {
-		ops_begin(&run, file,
-			  op->op == TWHEEL_OP_CANCEL ? 0 : tw_timens_offset(file->clock));
-		result = tw_op_do(&run, op);
-		ops_end(&run);
-		if (likely(result != TW_OP_NEEDS_ROOM))
-			return result;
-		result = tw_file_make_room(file);
-	} while (!result);
-	return result;
-}
-
-/*
- * With millions of timers each entry is a cache miss: prefetch them all. If the first operation
- * is an arm, so are mostly the others, and need none.
- */
-static void ops_prefetch(const struct tw_file *file, const struct twheel_op *ops,
-			 unsigned int count)
-{
-	unsigned int i;
-
-	if (ops[0].op == TWHEEL_OP_ARM)
-		return;
-	for (i = 0; i < count; i++)
-		if (ops[i].op != TWHEEL_OP_ARM)
-			prefetchw(tw_table_look_up(&file->table, ops[i].id));
-}
-
-/* Do operations under one hold of the lock, which is released to make a free entry. */
-static void ops_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
-{
-	struct tw_op_run run __uninitialized;
-	unsigned int i;
-
-	ops_begin(&run, file, tw_timens_offset(file->clock));
-	ops_prefetch(file, ops, count);
-	for (i = 0; i < count; i++) {
-		s64 result = tw_op_do(&run, &ops[i]);
-
-		if (unlikely(result == TW_OP_NEEDS_ROOM)) {
-			ops_end(&run);
-			result = ops_run_one(file, &ops[i]);
-			ops_begin(&run, file, run.offset);
-		}
-		ops[i].result = result;
-	}
-	ops_end(&run);
-}
-
-static noinline void ops_cancel(struct tw_file *file, u64 id)
+static void ops_cancel(struct tw_file *file, u64 id)
 {
 	struct twheel_op cancel = { .op = TWHEEL_OP_CANCEL, .id = id };
 
@@ -523,43 +555,20 @@ static unsigned int ops_do_some(struct tw_file *file, const struct twheel_ops *o
 	return answered;
 }
 
-static bool ops_valid(const struct twheel_ops *ops)
-{
-	return !ops->flags && !ops->reserved && ops->count <= INT_MAX &&
-	       IS_ALIGNED(ops->ops, sizeof(u64)) &&
-	       ops->stride >= TWHEEL_OP_SIZE_0 && ops->stride <= TWHEEL_OP_SIZE_MAX &&
-	       IS_ALIGNED(ops->stride, sizeof(u64));
-}
-
 /*
  * tw_ops_all() - TWHEEL_IOC_OPS
+ * @ops: valid, and not empty
  *
  * Return: how many operations are done, or an error if none is.
  */
-long tw_ops_all(struct tw_file *file, const struct twheel_ops *user)
+long tw_ops_all(struct tw_file *file, const struct twheel_ops *ops)
 {
-	struct twheel_ops ops = *user;
 	u32 done = 0, now;
-	int ret;
 
-	if (!ops.stride)
-		ops.stride = TWHEEL_OP_SIZE_0;
-	if (!ops_valid(&ops))
-		return -EINVAL;
-	if (!ops.count)
-		return 0;
-	/* A kernel of 32 bits would cut the pointer, and use other memory. */
-	if ((uintptr_t)ops.ops != ops.ops)
-		return -EFAULT;
-	if (unlikely(!tw_file_is_ready(file))) {
-		ret = tw_file_start(file);
-		if (ret)
-			return ret;
-	}
-	while (done < ops.count) {
-		now = ops_do_some(file, &ops, done);
+	while (done < ops->count) {
+		now = ops_do_some(file, ops, done);
 		done += now;
-		if (!now || (done >= TW_OPS_UNBROKEN && signal_pending(current)))
+		if (!now || (done >= TW_OPS_BURST && signal_pending(current)))
 			break;
 		cond_resched();
 	}
@@ -591,11 +600,6 @@ long tw_ops_one(struct tw_file *file, void __user *arg, size_t size)
 	user_access_end();
 	if (unlikely(!there))
 		return -EFAULT;
-	if (unlikely(!tw_file_is_ready(file))) {
-		ret = tw_file_start(file);
-		if (ret)
-			return ret;
-	}
 	op.result = ops_run_one(file, &op);
 	if (!user_access_begin(user, sizeof(*user)))
 		goto undo;

@@ -2,9 +2,8 @@
 /*
  * The table of a file: timers that have an identifier.
  *
- * Entries come by the page, and a page is freed only with its file. The inline functions are
- * called with the file's lock. The others are called with its @setup_lock, or when nobody else
- * uses the file.
+ * Entries come by the page, and a page is freed only with its file: see ops.c. The inline
+ * functions are called with the file's lock.
  */
 #ifndef _TWHEEL_TABLE_H
 #define _TWHEEL_TABLE_H
@@ -13,7 +12,6 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/nospec.h>
-#include <linux/spinlock_types.h>
 #include <linux/types.h>
 
 #include <linux/twheel_node.h>
@@ -63,8 +61,6 @@ struct tw_table {
 };
 
 void tw_table_exit(struct tw_table *table);
-size_t tw_table_cost(const struct tw_table *table);
-int tw_table_grow(struct tw_table *table, spinlock_t *lock);
 
 static inline struct tw_entry *tw_entry_of(struct twheel_node *node)
 {

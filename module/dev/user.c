@@ -16,6 +16,7 @@
 #include <linux/atomic.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/hashtable.h>
 #include <linux/limits.h>
@@ -70,7 +71,7 @@ TW_PARAM(alarm_share_all, 0, 100,
 #define USER_ALARM_BURST	NSEC_PER_MSEC
 
 /* The caller and the owners of its namespaces, which nest 32 deep. */
-#define USER_PAYERS_MAX		34U
+#define USER_FILE_MAX		34U
 
 /**
  * struct tw_user - a user
@@ -94,8 +95,8 @@ struct tw_user {
 };
 
 /* A container may have 65536 users: some 64 are in a chain then. */
-static DEFINE_HASHTABLE(users, 10);
-static DEFINE_MUTEX(users_lock);
+static DEFINE_HASHTABLE(user_table, 10);
+static DEFINE_MUTEX(user_table_lock);
 
 /* As &tw_user.paid, of all users together. */
 static DEFINE_PER_CPU(atomic64_t, users_paid);
@@ -105,8 +106,8 @@ static struct tw_user *user_find(kuid_t uid)
 {
 	struct tw_user *user;
 
-	lockdep_assert_held(&users_lock);
-	hash_for_each_possible(users, user, link, __kuid_val(uid)) {
+	lockdep_assert_held(&user_table_lock);
+	hash_for_each_possible(user_table, user, link, __kuid_val(uid)) {
 		if (uid_eq(user->uid, uid)) {
 			user->files++;
 			return user;
@@ -131,11 +132,11 @@ static struct tw_user *user_get(kuid_t uid)
 	fresh->uid = uid;
 	fresh->files = 1;
 	fresh->cpu = raw_smp_processor_id();
-	mutex_lock(&users_lock);
+	mutex_lock(&user_table_lock);
 	user = user_find(uid);
 	if (!user)
-		hash_add(users, &fresh->link, __kuid_val(uid));
-	mutex_unlock(&users_lock);
+		hash_add(user_table, &fresh->link, __kuid_val(uid));
+	mutex_unlock(&user_table_lock);
 	if (!user)
 		return fresh;
 	kvfree(fresh);
@@ -146,11 +147,11 @@ static void user_put(struct tw_user *user)
 {
 	bool last;
 
-	mutex_lock(&users_lock);
+	mutex_lock(&user_table_lock);
 	last = !--user->files;
 	if (last)
 		hash_del(&user->link);
-	mutex_unlock(&users_lock);
+	mutex_unlock(&user_table_lock);
 	if (!last)
 		return;
 	WARN_ON_ONCE(atomic_long_read(&user->timers) || atomic_long_read(&user->bytes));
@@ -163,14 +164,14 @@ static void user_put(struct tw_user *user)
  * @outermost: which one owns the outermost namespace: perhaps the caller, as subordinate users
  *	may own those in between
  */
-static unsigned int payers_find(kuid_t uids[USER_PAYERS_MAX], unsigned int *outermost)
+static unsigned int users_find(kuid_t uids[USER_FILE_MAX], unsigned int *outermost)
 {
 	const struct user_namespace *ns = current_user_ns();
 	unsigned int count = 1, i;
 
 	*outermost = 0;
 	uids[0] = current_uid();
-	for (; ns != &init_user_ns && count < USER_PAYERS_MAX; ns = ns->parent) {
+	for (; ns != &init_user_ns && count < USER_FILE_MAX; ns = ns->parent) {
 		if (uid_eq(ns->owner, GLOBAL_ROOT_UID))
 			continue;
 		for (i = 0; i < count && !uid_eq(uids[i], ns->owner); i++)
@@ -180,45 +181,6 @@ static unsigned int payers_find(kuid_t uids[USER_PAYERS_MAX], unsigned int *oute
 		*outermost = i;
 	}
 	return count;
-}
-
-/* tw_payers_get() - the caller opens a file. Return: who pays, NULL without memory. */
-struct tw_payers *tw_payers_get(void)
-{
-	kuid_t uids[USER_PAYERS_MAX];
-	unsigned int outermost, count = payers_find(uids, &outermost);
-	struct tw_payers *payers;
-
-	payers = kzalloc(struct_size(payers, users, count), GFP_KERNEL_ACCOUNT);
-	if (!payers)
-		return NULL;
-	/* Without an audit record: an open() without the capability succeeds as well. */
-	payers->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
-	while (payers->count < count) {
-		struct tw_user *user = user_get(uids[payers->count]);
-
-		if (!user) {
-			tw_payers_put(payers);
-			return NULL;
-		}
-		payers->users[payers->count++] = user;
-	}
-	payers->outermost = payers->users[outermost];
-	return payers;
-}
-
-/* tw_payers_put() - a file is closed, and all that it had is uncharged */
-void tw_payers_put(struct tw_payers *payers)
-{
-	while (payers->count)
-		user_put(payers->users[--payers->count]);
-	kfree(payers);
-}
-
-/* tw_payers_cost() - the memory of the books themselves, as each file pays for it */
-size_t tw_payers_cost(const struct tw_payers *payers)
-{
-	return struct_size(payers, users, payers->count) + payers->count * user_cost();
 }
 
 static u64 user_limit_bytes(void)
@@ -233,52 +195,101 @@ static void user_uncharge(struct tw_user *user, u32 timers, u64 bytes)
 }
 
 /*
- * tw_payers_charge() - charge more timers and memory, before it is allocated
+ * tw_users_charge() - charge more timers and memory, before it is allocated
  *
  * Return: 0, -EDQUOT.
  */
-int tw_payers_charge(const struct tw_payers *payers, u32 timers, u64 bytes)
+int tw_users_charge(struct tw_users *users, u32 timers, u64 bytes)
 {
 	u64 most_timers = READ_ONCE(user_timers), most_bytes = user_limit_bytes();
 	unsigned int i;
 
-	for (i = 0; i < payers->count; i++) {
-		struct tw_user *user = payers->users[i];
+	for (i = 0; i < users->count; i++) {
+		struct tw_user *user = users->users[i];
 		u64 has_timers = atomic_long_add_return(timers, &user->timers);
 		u64 has_bytes = atomic_long_add_return(bytes, &user->bytes);
 
 		/* Of two callers that go beyond a limit together, both may be refused. */
-		if (!payers->exempt && ((timers && has_timers > most_timers) ||
-					(bytes && has_bytes > most_bytes)))
+		if (!users->exempt && ((timers && has_timers > most_timers) ||
+				       (bytes && has_bytes > most_bytes)))
 			goto refuse;
 	}
+	users->timers += timers;
+	WRITE_ONCE(users->bytes, users->bytes + bytes);
 	return 0;
 
 refuse:
 	do
-		user_uncharge(payers->users[i], timers, bytes);
+		user_uncharge(users->users[i], timers, bytes);
 	while (i--);
 	return -EDQUOT;
 }
 
-/* tw_payers_uncharge() - take timers and memory off their accounts */
-void tw_payers_uncharge(const struct tw_payers *payers, u32 timers, u64 bytes)
+/* tw_users_uncharge() - take timers and memory off their accounts */
+void tw_users_uncharge(struct tw_users *users, u32 timers, u64 bytes)
 {
 	unsigned int i;
 
-	for (i = 0; i < payers->count; i++)
-		user_uncharge(payers->users[i], timers, bytes);
+	for (i = 0; i < users->count; i++)
+		user_uncharge(users->users[i], timers, bytes);
+	users->timers -= timers;
+	WRITE_ONCE(users->bytes, users->bytes - bytes);
 }
 
-/* tw_payers_info() - what is charged to the opener, and how much may be */
-void tw_payers_info(const struct tw_payers *payers, struct twheel_info *info)
+/* tw_users_info() - what is charged to the opener, and how much may be */
+void tw_users_info(const struct tw_users *users, struct twheel_info *info)
 {
-	const struct tw_user *opener = payers->users[0];
+	const struct tw_user *opener = users->users[0];
 
+	info->file_memory = READ_ONCE(users->bytes);
 	info->user_timers = atomic_long_read(&opener->timers);
 	info->user_memory = atomic_long_read(&opener->bytes);
-	info->user_limit = payers->exempt ? TWHEEL_NO_LIMIT : READ_ONCE(user_timers);
-	info->user_memory_limit = payers->exempt ? TWHEEL_NO_LIMIT : user_limit_bytes();
+	info->user_limit = users->exempt ? TWHEEL_NO_LIMIT : READ_ONCE(user_timers);
+	info->user_memory_limit = users->exempt ? TWHEEL_NO_LIMIT : user_limit_bytes();
+}
+
+/* tw_users_put() - a file is closed: take all off that is charged */
+void tw_users_put(struct tw_users *users)
+{
+	tw_users_uncharge(users, users->timers, users->bytes);
+	while (users->count)
+		user_put(users->users[--users->count]);
+	kfree(users);
+}
+
+/*
+ * tw_users_get() - the caller opens a file
+ * @bytes: the memory that it takes, to which these books themselves are added
+ *
+ * Return: the users that the file is charged to, or an ERR_PTR: -ENOMEM, -EDQUOT.
+ */
+struct tw_users *tw_users_get(size_t bytes)
+{
+	kuid_t uids[USER_FILE_MAX];
+	unsigned int outermost, count = users_find(uids, &outermost);
+	struct tw_users *users;
+	int ret = -ENOMEM;
+
+	users = kzalloc(struct_size(users, users, count), GFP_KERNEL_ACCOUNT);
+	if (!users)
+		return ERR_PTR(-ENOMEM);
+	/* Without an audit record: an open() without the capability succeeds as well. */
+	users->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+	while (users->count < count) {
+		struct tw_user *user = user_get(uids[users->count]);
+
+		if (!user)
+			goto err_put;
+		users->users[users->count++] = user;
+	}
+	users->outermost = users->users[outermost];
+	ret = tw_users_charge(users, 0, bytes + struct_size(users, users, count) +
+					count * user_cost());
+	if (!ret)
+		return users;
+err_put:
+	tw_users_put(users);
+	return ERR_PTR(ret);
 }
 
 /* The time after which @took ns are paid for: with a share of a quarter, four times as long. */
@@ -303,15 +314,15 @@ static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64
 }
 
 /*
- * tw_payers_charge_alarm() - an alarm has run since @began on CLOCK_MONOTONIC
+ * tw_users_charge_alarm() - an alarm has run since @began on CLOCK_MONOTONIC
  *
  * Context: softirq, in which it has run.
  */
-void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began)
+void tw_users_charge_alarm(const struct tw_users *users, u64 began)
 {
 	u64 ended = ktime_get_ns();
 	u64 took = min_t(u64, ended - began + USER_ALARM_AROUND, USER_ALARM_MOST);
-	struct tw_user *user = payers->outermost;
+	struct tw_user *user = users->outermost;
 	int cpu = smp_processor_id();
 
 	bucket_charge(&user->paid[cpu], took, READ_ONCE(alarm_share), ended);
@@ -327,19 +338,19 @@ static s64 bucket_paid(const atomic64_t *paid, unsigned long percent)
 }
 
 /*
- * tw_payers_postpone() - how long the alarms of a file have to wait from now on, in ns
+ * tw_users_throttle() - how long the alarms of a file have to wait from now on, in ns
  *
  * An alarm goes off on the CPU that sets it, and is charged there. A debt delays the alarms
  * that are set on that CPU. With nohz_full, a CPU has its alarms on others: then it is the CPU
  * on which this user's last alarm went off.
  */
-u64 tw_payers_postpone(const struct tw_payers *payers)
+u64 tw_users_throttle(const struct tw_users *users)
 {
-	const struct tw_user *user = payers->outermost;
+	const struct tw_user *user = users->outermost;
 	int cpu = raw_smp_processor_id();
 	s64 paid;
 
-	if (payers->exempt)
+	if (users->exempt)
 		return 0;
 	if (unlikely(!housekeeping_cpu(cpu, HK_TYPE_TIMER)))
 		cpu = READ_ONCE(user->cpu);

@@ -9,29 +9,32 @@ struct tw_user;
 struct twheel_info;
 
 /**
- * struct tw_payers - the users that pay for a file
+ * struct tw_users - the users that a file is charged to
  * @exempt: the file was opened with CAP_SYS_RESOURCE: there is no limit
+ * @timers: how many timers are charged; changed under the file's @setup_lock
+ * @bytes: likewise, how much memory
  * @count: how many users there are
  * @outermost: who owns the outermost user namespace. The alarms of the file are theirs, as the
  *	users in their namespaces share
  * @users: the opener first, then the owners of the user namespaces around them, outwards
  */
-struct tw_payers {
+struct tw_users {
 	bool exempt;
+	u32 timers;
+	u64 bytes;
 	unsigned int count;
 	struct tw_user *outermost;
 	struct tw_user *users[];
 };
 
-struct tw_payers *tw_payers_get(void);
-void tw_payers_put(struct tw_payers *payers);
-size_t tw_payers_cost(const struct tw_payers *payers);
+struct tw_users *tw_users_get(size_t bytes);
+void tw_users_put(struct tw_users *users);
 
-int tw_payers_charge(const struct tw_payers *payers, u32 timers, u64 bytes);
-void tw_payers_uncharge(const struct tw_payers *payers, u32 timers, u64 bytes);
-void tw_payers_info(const struct tw_payers *payers, struct twheel_info *info);
+int tw_users_charge(struct tw_users *users, u32 timers, u64 bytes);
+void tw_users_uncharge(struct tw_users *users, u32 timers, u64 bytes);
+void tw_users_info(const struct tw_users *users, struct twheel_info *info);
 
-void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began);
-u64 tw_payers_postpone(const struct tw_payers *payers);
+void tw_users_charge_alarm(const struct tw_users *users, u64 began);
+u64 tw_users_throttle(const struct tw_users *users);
 
 #endif /* _TWHEEL_USER_H */

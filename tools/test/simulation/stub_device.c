@@ -129,39 +129,34 @@ void iov_iter_revert(struct iov_iter *iter, size_t size)
 
 /* Users: nothing is refused, and some alarms are postponed. */
 
-struct tw_payers *tw_payers_get(void)
+struct tw_users *tw_users_get(size_t bytes)
 {
-	return calloc(1, sizeof(struct tw_payers));
+	return calloc(1, sizeof(struct tw_users));
 }
 
-void tw_payers_put(struct tw_payers *payers)
+void tw_users_put(struct tw_users *users)
 {
-	free(payers);
+	free(users);
 }
 
-size_t tw_payers_cost(const struct tw_payers *payers)
-{
-	return 0;
-}
-
-int tw_payers_charge(const struct tw_payers *payers, u32 timers, u64 bytes)
+int tw_users_charge(struct tw_users *users, u32 timers, u64 bytes)
 {
 	return 0;
 }
 
-void tw_payers_uncharge(const struct tw_payers *payers, u32 timers, u64 bytes)
+void tw_users_uncharge(struct tw_users *users, u32 timers, u64 bytes)
 {
 }
 
-void tw_payers_info(const struct tw_payers *payers, struct twheel_info *info)
+void tw_users_info(const struct tw_users *users, struct twheel_info *info)
 {
 }
 
-void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began)
+void tw_users_charge_alarm(const struct tw_users *users, u64 began)
 {
 }
 
-u64 tw_payers_postpone(const struct tw_payers *payers)
+u64 tw_users_throttle(const struct tw_users *users)
 {
 	return device_postpone();
 }

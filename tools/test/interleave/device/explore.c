@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 	char *end;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	tw_cdev_init();
+	tw_device_init();
 	for (i = 0; i < device_scene_count; i++) {
 		scene = &device_scenes[i];
 		if (argc < 3)
