@@ -2,8 +2,9 @@
 /*
  * Cells: timers whose deadline is in memory that programs share with the kernel.
  *
- * What makes, maps and frees them takes no lock. All other functions are called with the
- * file's.
+ * They know when a cell is due, and which were submitted. They know nothing of the wheel's
+ * buckets and alarms: those are due.c's. What makes, maps and frees cells takes no lock. All
+ * other functions are called with the file's.
  */
 #ifndef _TWHEEL_CELLS_H
 #define _TWHEEL_CELLS_H
@@ -40,62 +41,52 @@ struct tw_map {
 
 /**
  * struct tw_cells - the cells of a file
- * @bytes: the size of @nodes
  * @count: the number of cells
  * @known: how many the wheel knows
  * @origin: the tick that ticks in words count from
- * @seen: the word that was read by the last check; of a cell that is due, the one that says so
  * @map: the shared memory. The kernel reads there only words, bitmap and summary
- * @sweep: see "Sweeps" in cells.c
- * @sweep.at: the tick that a sweep was promised for last; %TWHEEL_CELL_NEVER: none is
+ * @sweep: see tw_cells_take()
+ * @sweep.at: the tick of the next sweep, as it was announced; %TWHEEL_CELL_NEVER: none is. It
+ *	stays until that sweep has ended
  * @sweep.first: the first pending deadline that this sweep has found
  * @sweep.taken: words of the bitmap that this sweep has taken from the last word of the
- *	summary, and has yet to visit: a bit for each
+ *	summary, and has yet to read: a bit for each
  * @sweep.index: the word of the summary that this sweep reads next
- * @sweep.goes_on: a sweep has begun, and not ended
  * @nodes: what the wheel has of each cell; in no list if the wheel does not know the cell.
  *	The word of one that is in the wheel is the instant of its next check
  */
 struct tw_cells {
-	size_t bytes;
 	u32 count;
 	u32 known;
 	u64 origin;
-	u64 seen;
 	struct tw_map map;
 	struct {
 		u64 at;
 		u64 first;
 		u64 taken;
 		u32 index;
-		bool goes_on;
 	} sweep;
 	struct twheel_node nodes[];
 };
 
-size_t tw_map_cost(u32 cells);
-int tw_map_init(struct tw_map *map, u32 cells, u64 tick_ns);
-int tw_map_mmap(struct tw_map *map, struct vm_area_struct *vma);
-
-bool tw_cells_sweep(struct tw_file *file, u64 now, unsigned int *slice);
-void tw_cells_promise(struct tw_file *file, u64 ticks);
-
 size_t tw_cells_cost(u32 count);
 struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now);
 void tw_cells_free(struct tw_cells *cells);
-bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node);
-bool tw_cells_judge(struct tw_file *file, struct twheel_node *node, u64 now);
-u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now);
-int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake);
-bool tw_cells_defer(struct tw_file *file, struct twheel_node *node, u64 now);
+int tw_cells_mmap(struct tw_cells *cells, struct vm_area_struct *vma);
+
+u64 tw_cells_check(struct tw_file *file, struct twheel_node *node, u64 now, u64 least,
+		   u64 *word);
+bool tw_cells_take(struct tw_cells *cells, u32 *first, u64 *bits);
+void tw_cells_end_sweep(struct tw_cells *cells, u64 now, u64 tick_ns);
+void tw_cells_announce(struct tw_cells *cells, u64 ticks);
 
 /* Whether a node is a cell's. */
 static inline bool tw_cells_has(const struct tw_file *file, const struct twheel_node *node)
 {
 	const struct tw_cells *cells = tw_file_cells(file);
 
-	return unlikely(cells) &&
-	       (unsigned long)node - (unsigned long)cells->nodes < cells->bytes;
+	return unlikely(cells) && (unsigned long)node - (unsigned long)cells->nodes <
+				  cells->count * sizeof(*cells->nodes);
 }
 
 static inline u32 tw_cells_index(const struct tw_cells *cells, const struct twheel_node *node)
@@ -121,51 +112,53 @@ static inline u64 tw_cells_ns(const struct tw_file *file, u64 ticks)
 	return min_t(u64, tw_wheel_ns(&file->wheel, tick), TWHEEL_NEVER_NS);
 }
 
+/* The tick of the next check, of a cell that the wheel knows. */
+static inline u64 tw_cells_next_check(const struct tw_file *file,
+				      const struct twheel_node *node)
+{
+	return tw_cells_ticks(file, tw_word(atomic64_read(&node->word)));
+}
+
 /*
- * tw_cells_agree() - whether the word of a cell has the deadline of its check
+ * tw_cells_unchanged() - whether the word of a cell has the deadline of its check
+ * @word: set to the word
  *
  * Whatever comes later makes the compare-and-swap of tw_cells_fire() fail.
  */
-static __always_inline bool tw_cells_agree(struct tw_file *file,
-					   const struct twheel_node *node)
+static __always_inline bool tw_cells_unchanged(const struct tw_file *file,
+					       const struct twheel_node *node, u64 *word)
 {
-	struct tw_cells *cells = file->cells;
-	u64 word = READ_ONCE(cells->map.cells[tw_cells_index(cells, node)].word);
-	u64 check = tw_cells_ticks(file, tw_word(atomic64_read(&node->word)));
+	const struct tw_cells *cells = file->cells;
+	u64 ticks;
 
-	cells->seen = word;
-	return likely(!((word >> TWHEEL_CELL_TICKS_SHIFT ^ check) & TWHEEL_CELL_TICKS) &&
-		      twheel_cell_state(word) == TWHEEL_CELL_PENDING && !(word & 1));
-}
-
-/* tw_cells_forget() - the wheel has no node of this cell any more */
-static inline void tw_cells_forget(struct tw_file *file, struct twheel_node *node)
-{
-	node->link.pprev = NULL;
-	file->cells->known--;
+	*word = READ_ONCE(cells->map.cells[tw_cells_index(cells, node)].word);
+	ticks = *word >> TWHEEL_CELL_TICKS_SHIFT ^ tw_cells_next_check(file, node);
+	return likely(!(ticks & TWHEEL_CELL_TICKS) &&
+		      twheel_cell_state(*word) == TWHEEL_CELL_PENDING && !(*word & 1));
 }
 
 /*
  * tw_cells_fire() - the event of a cell has been copied
- * @node: its node, which is in no list
  * @word: the word that was found to be due
  *
- * Return: false if the word has changed since: there is no event, and tw_cells_defer() has to
- * follow.
+ * Return: false if the word has changed since, so that there is no event.
  */
-static inline bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word)
+static inline bool tw_cells_fire(struct tw_cells *cells, struct twheel_node *node, u64 word)
 {
 	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_FIRED, 0);
-	struct tw_cells *cells = file->cells;
 	struct twheel_cell *cell = &cells->map.cells[tw_cells_index(cells, node)];
 
 	/* Before the word: a program that sees the new word may arm the cell again. */
 	WRITE_ONCE(cell->check, TWHEEL_CELL_NEVER);
 	/* A full barrier, if it succeeds. A long has 64 bits where there are cells. */
-	if (cmpxchg((unsigned long *)&cell->word, word, word ^ flip) != word)
-		return false;
-	tw_cells_forget(file, node);
-	return true;
+	return cmpxchg((unsigned long *)&cell->word, word, word ^ flip) == word;
+}
+
+/* tw_cells_forget() - a cell has left the wheel */
+static inline void tw_cells_forget(struct tw_cells *cells, struct twheel_node *node)
+{
+	node->link.pprev = NULL;
+	cells->known--;
 }
 
 /* When the next sweep is due, in ticks of the wheel. */

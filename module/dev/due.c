@@ -34,10 +34,13 @@
  * search: they were stopped, or do nothing. If the file is still marked a while later, all that
  * still sleep are woken, once: see tw_alarm_wake().
  */
+#include <linux/bitops.h>
+#include <linux/errno.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
+#include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
@@ -52,35 +55,77 @@
 #include "user.h"
 
 /*
+ * Look again at a cell that the wheel knows, and have its node's word follow. Returns false if it
+ * is not pending: then the caller has it leave the wheel.
+ */
+static bool due_follow(struct tw_file *file, struct twheel_node *node, u64 now, u64 least,
+		       u64 *word)
+{
+	u64 before = tw_cells_next_check(file, node);
+	u64 next = tw_cells_check(file, node, now, least, word);
+
+	if (unlikely(next == TWHEEL_CELL_NEVER)) {
+		file->cancelled++;
+		return false;
+	}
+	if (next != before) {
+		file->extended += next > now;
+		atomic64_set(&node->word, tw_word(tw_cells_ns(file, next)));
+	}
+	return true;
+}
+
+/*
+ * tw_due_look() - &tw_wheel.look: a bucket is emptied
+ *
+ * It need not find nearer deadlines: programs submit those.
+ */
+bool tw_due_look(struct tw_wheel *w, struct twheel_node *node)
+{
+	struct tw_file *file = container_of(w, struct tw_file, wheel);
+	u64 word;
+
+	if (!tw_cells_has(file, node) ||
+	    due_follow(file, node, w->now - file->cells->origin,
+		       tw_cells_next_check(file, node), &word))
+		return true;
+	tw_cells_forget(file->cells, node);
+	return false;
+}
+
+/*
  * Look at the timers that have come out of the wheel, until one is due. Those that have
  * another deadline meanwhile are put back.
  */
-static __always_inline enum tw_due due_first(struct tw_file *file, u64 now,
-					     unsigned int *slice)
+static enum tw_due due_first(struct tw_file *file, struct tw_search *search)
 {
 	struct tw_wheel *w = &file->wheel;
 	struct twheel_node *node;
 
 	while ((node = tw_wheel_due(w))) {
-		if (tw_cells_has(file, node) && !tw_cells_agree(file, node) &&
-		    !tw_cells_judge(file, node, now)) {
-			if (!*slice)
+		if (tw_cells_has(file, node) &&
+		    !tw_cells_unchanged(file, node, &search->word) &&
+		    !due_follow(file, node, tw_cells_ticks(file, search->now), 0,
+				&search->word)) {
+			tw_wheel_dequeue(w, node);
+			tw_cells_forget(file->cells, node);
+			if (!search->slice)
 				return TW_DUE_MORE;
-			--*slice;
+			search->slice--;
 			continue;
 		}
 		if (likely((u64)atomic64_read(&node->word) <= w->now_word))
 			return TW_DUE_SOME;
-		if (!tw_wheel_requeue_due(w, node, slice))
+		if (!tw_wheel_requeue_due(w, node, &search->slice))
 			return TW_DUE_MORE;
 	}
 	return TW_DUE_NONE;
 }
 
-static enum tw_due due_advance(struct tw_file *file, u64 now, unsigned int *slice)
+static enum tw_due due_advance(struct tw_file *file, struct tw_search *search)
 {
 	struct tw_wheel *w = &file->wheel;
-	u64 target = tw_wheel_floor(w, now);
+	u64 target = tw_wheel_floor(w, search->now);
 	bool again = true;
 	enum tw_due due;
 
@@ -88,10 +133,10 @@ static enum tw_due due_advance(struct tw_file *file, u64 now, unsigned int *slic
 		tw_wheel_move_back(w, target);
 	tw_wheel_begin_round(w, true);
 	for (;;) {
-		due = due_first(file, now, slice);
+		due = due_first(file, search);
 		if (due != TW_DUE_NONE)
 			return due;
-		switch (tw_wheel_advance(w, target, slice)) {
+		switch (tw_wheel_advance(w, target, &search->slice)) {
 		case TW_ADVANCE_DUE:
 			continue;
 		case TW_ADVANCE_MORE:
@@ -101,10 +146,76 @@ static enum tw_due due_advance(struct tw_file *file, u64 now, unsigned int *slic
 		}
 		/* Timers that were armed for the past come after the others. */
 		if (!again || hlist_empty(&w->due))
-			return tw_wheel_drain_ahead(w, slice) ? TW_DUE_NONE : TW_DUE_AHEAD;
+			return tw_wheel_drain_ahead(w, &search->slice) ? TW_DUE_NONE :
+									 TW_DUE_AHEAD;
 		tw_wheel_begin_round(w, true);
 		again = false;
 	}
+}
+
+/*
+ * A program has submitted a cell: put it where its deadline wants it. This sets no alarm.
+ * Returns the deadline, in ticks as @now; never if the cell is not pending.
+ */
+static u64 due_enqueue_cell(struct tw_file *file, u32 cell, u64 now)
+{
+	struct tw_cells *cells = file->cells;
+	struct twheel_node *node = &cells->nodes[cell];
+	bool known = !hlist_unhashed(&node->link);
+	u64 before = known ? tw_cells_next_check(file, node) : 0, word;
+	u64 ticks = tw_cells_check(file, node, now, 0, &word);
+	struct tw_wheel *w = &file->wheel;
+
+	if (known && (ticks < before || ticks == TWHEEL_CELL_NEVER)) {
+		tw_wheel_dequeue(w, node);
+		tw_cells_forget(cells, node);
+	}
+	if (ticks == TWHEEL_CELL_NEVER) {
+		file->cancelled += known;
+		return ticks;
+	}
+	word = tw_word(tw_cells_ns(file, ticks));
+	atomic64_set(&node->word, word);
+	/* A later deadline is found in the old bucket, and the cell is moved then. */
+	if (known && ticks >= before)
+		return ticks;
+	file->armed += !known;
+	cells->known++;
+	if (!tw_wheel_enqueue(w, node, word))
+		tw_wheel_enqueue_near(w, node);
+	return ticks;
+}
+
+static bool due_sweep_is_due(const struct tw_file *file, u64 now)
+{
+	return unlikely(tw_file_cells(file)) &&
+	       tw_cells_sweep_tick(file) <= tw_wheel_floor(&file->wheel, now);
+}
+
+/* Sweep. Returns false if the slice is used up before the end. */
+static bool due_sweep(struct tw_file *file, struct tw_search *search)
+{
+	u64 now = tw_cells_ticks(file, search->now), bits;
+	struct tw_cells *cells = file->cells;
+	u32 first;
+
+	/* Then each cell comes to the bucket of its tick, and is not cascaded. */
+	tw_wheel_move_forward(&file->wheel, tw_cells_sweep_tick(file) - 1);
+	while (search->slice) {
+		search->slice--;
+		if (!tw_cells_take(cells, &first, &bits)) {
+			tw_cells_end_sweep(cells, now, file->wheel.tick_ns);
+			return true;
+		}
+		for (; bits; bits &= bits - 1) {
+			u64 ticks = due_enqueue_cell(file, first + __ffs64(bits), now);
+
+			if (ticks > now)
+				cells->sweep.first = min(cells->sweep.first, ticks);
+			search->slice -= !!search->slice;
+		}
+	}
+	return false;
 }
 
 /* Nothing is due: set the alarm for the next instant. */
@@ -122,26 +233,24 @@ static void due_settle(struct tw_file *file)
 
 /*
  * tw_due_slice() - search for something that is due, under one hold of the lock
- * @now: the time on the file's clock
- * @slice: what is left of TW_DUE_SLICE under this hold
  *
  * If nothing is due, the alarm is set when this returns. Without a mark, nothing is due
  * before the instant that the alarm was set for.
  */
-enum tw_due tw_due_slice(struct tw_file *file, u64 now, unsigned int *slice)
+enum tw_due tw_due_slice(struct tw_file *file, struct tw_search *search)
 {
-	struct tw_cells *cells = tw_file_cells(file);
+	u64 now = search->now;
 	enum tw_due due;
 
 	lockdep_assert_held(&file->lock);
 	if (!READ_ONCE(file->marked) && now < file->alarm_ns)
 		return TW_DUE_NONE;
 	/* First: what the sweep finds is put in its order. */
-	if (unlikely(cells) && !tw_cells_sweep(file, now, slice))
+	if (due_sweep_is_due(file, now) && !due_sweep(file, search))
 		return TW_DUE_MORE;
-	due = due_advance(file, now, slice);
+	due = due_advance(file, search);
 	/* Programs have submitted more meanwhile, which the next slice sweeps. */
-	if (due == TW_DUE_NONE && unlikely(cells) && cells->sweep.goes_on)
+	if (due == TW_DUE_NONE && due_sweep_is_due(file, now))
 		return TW_DUE_MORE;
 	if (due == TW_DUE_NONE) {
 		tw_wheel_next_event(&file->wheel);
@@ -155,11 +264,11 @@ enum tw_due tw_due_slice(struct tw_file *file, u64 now, unsigned int *slice)
 }
 
 /* tw_due_search_on() - tw_due_next() in general */
-enum tw_due tw_due_search_on(struct tw_file *file, u64 now, unsigned int *slice)
+enum tw_due tw_due_search_on(struct tw_file *file, struct tw_search *search)
 {
-	enum tw_due due = due_first(file, now, slice);
+	enum tw_due due = due_first(file, search);
 
-	return due == TW_DUE_NONE ? tw_due_slice(file, now, slice) : due;
+	return due == TW_DUE_NONE ? tw_due_slice(file, search) : due;
 }
 
 /*
@@ -177,10 +286,11 @@ bool tw_due_search(struct tw_file *file, unsigned int slices)
 	if (!tw_file_is_ready(file))
 		return false;
 	do {
-		unsigned int slice = TW_DUE_SLICE;
+		struct tw_search search = { .slice = TW_DUE_SLICE };
 
 		spin_lock(&file->lock);
-		due = tw_due_slice(file, tw_file_now(file), &slice);
+		search.now = tw_file_now(file);
+		due = tw_due_slice(file, &search);
 		spin_unlock(&file->lock);
 		if (due < TW_DUE_MORE)
 			return due == TW_DUE_SOME;
@@ -233,12 +343,12 @@ bool tw_due_near(struct tw_file *file, u64 ns, u64 now)
 }
 
 /*
- * tw_due_woken() - tw_due_near() if the engine has to wake up before that tick
+ * tw_due_near() if the engine has to wake up before that tick.
  *
  * It may have to before the first deadline, as it empties crowded buckets ahead of time. Later
  * timers rely on an alarm for that.
  */
-bool tw_due_woken(struct tw_file *file, u64 before, u64 now)
+static bool due_woken(struct tw_file *file, u64 before, u64 now)
 {
 	const struct tw_wheel *w = &file->wheel;
 
@@ -248,12 +358,10 @@ bool tw_due_woken(struct tw_file *file, u64 before, u64 now)
 }
 
 /*
- * tw_due_move_forward() - move the position forward, if nothing is due up to there
- *
- * But not to the tick of the next sweep: what that finds would be behind the position, and
+ * Move the position forward, if nothing is due up to there. But not to the tick of the next sweep: what that finds would be behind the position, and
  * come in no particular order.
  */
-void tw_due_move_forward(struct tw_file *file, u64 tick)
+static void due_move_forward(struct tw_file *file, u64 tick)
 {
 	lockdep_assert_held(&file->lock);
 	tick = min_t(u64, tick, tw_cells_sweep_tick(file) - 1);
@@ -275,11 +383,43 @@ noinline bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node
 
 	lockdep_assert_held(&file->lock);
 	if (likely(tick >= w->now))
-		tw_due_move_forward(file, tick);
+		due_move_forward(file, tick);
 	else
 		tw_wheel_move_back(w, tick);
 	tw_wheel_enqueue_near(w, node);
-	return tw_due_woken(file, before, now);
+	return due_woken(file, before, now);
+}
+
+/*
+ * tw_due_kick() - TWHEEL_OP_KICK
+ * @wake: set if the caller has to wake the waiters, once it has released the lock
+ *
+ * Return: 0, -ENOENT (no such cell).
+ */
+int tw_due_kick(struct tw_file *file, u64 cell, bool *wake)
+{
+	struct tw_cells *cells = tw_file_cells(file);
+	u64 now, before, present, ticks;
+
+	lockdep_assert_held(&file->lock);
+	if (!cells || cell >= cells->count)
+		return -ENOENT;
+	cell = array_index_nospec(cell, cells->count);
+	now = tw_file_now(file);
+	before = file->wheel.wake;
+	/* As tw_due_enqueue_near() does: after a long sleep all looks far. */
+	due_move_forward(file, tw_wheel_floor(&file->wheel, now));
+	present = tw_cells_ticks(file, now);
+	ticks = due_enqueue_cell(file, cell, present);
+	/* Also of a cell that is not pending: moving forward may have filled a bucket. */
+	*wake |= due_woken(file, before, now);
+	if (ticks == TWHEEL_CELL_NEVER)
+		return 0;
+	/* First the alarm: programs rely on it as soon as the sweep is announced. */
+	*wake |= tw_due_near(file, tw_cells_ns(file, ticks), now);
+	if (ticks > present && ticks < cells->sweep.at)
+		tw_cells_announce(cells, ticks);
+	return 0;
 }
 
 /*

@@ -147,7 +147,7 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 			ret = -ENOMEM;
 			goto err_exit_wheel;
 		}
-		w->look = tw_cells_look;
+		w->look = tw_due_look;
 	}
 	WRITE_ONCE(file->tick_ns, w->tick_ns);
 	WRITE_ONCE(file->clock, setup->clock);
@@ -327,7 +327,7 @@ static int file_mmap(struct file *filp, struct vm_area_struct *vma)
 
 	if (!tw_file_is_ready(file) || !tw_file_cells(file))
 		return -ENODEV;
-	return tw_map_mmap(&file->cells->map, vma);
+	return tw_cells_mmap(file->cells, vma);
 }
 
 static long file_ioctl_info(struct tw_file *file, void __user *arg, size_t size)

@@ -315,9 +315,7 @@ static s64 op_kick(struct ops_batch *batch, const struct twheel_op *op)
 {
 	if (!op_is_bare(op))
 		return -EINVAL;
-	if (!tw_file_cells(batch->file))
-		return -ENOENT;
-	return tw_cells_kick(batch->file, op->id, &batch->wake);
+	return tw_due_kick(batch->file, op->id, &batch->wake);
 }
 
 static s64 op_advance(struct ops_batch *batch, struct twheel_op *op)

@@ -119,20 +119,20 @@ static __always_inline void read_describe(const struct tw_file *file,
 /* Take up to @most due timers out of the wheel, fewer if the search for them takes a slice. */
 static void read_take(struct tw_file *file, struct read_batch *batch, unsigned int most)
 {
-	unsigned int count = 0, slice = TW_DUE_SLICE;
+	struct tw_search search = { .now = batch->now, .slice = TW_DUE_SLICE };
+	unsigned int count = 0;
 	enum tw_due due;
 
-	due = tw_due_slice(file, batch->now, &slice);
+	due = tw_due_slice(file, &search);
 	while (due == TW_DUE_SOME && count < most) {
 		struct twheel_node *node = tw_wheel_due(&file->wheel);
 
 		/* A word that is due is not 0. */
 		if (unlikely(tw_file_cells(file)))
-			batch->words[count] = tw_cells_has(file, node) ?
-					      file->cells->seen : 0;
+			batch->words[count] = tw_cells_has(file, node) ? search.word : 0;
 		tw_wheel_dequeue_due(&file->wheel, node);
 		batch->nodes[count++] = node;
-		due = tw_due_next(file, batch->now, &slice);
+		due = tw_due_next(file, &search);
 	}
 	batch->count = count;
 	batch->due = due;
@@ -223,17 +223,25 @@ static __always_inline bool read_finish_entry(struct tw_file *file,
 			      tw_wheel_share(&file->wheel, next, entry->slack_ns));
 }
 
-/* Likewise of a cell. Returns false if its word has changed, so that it has no event. */
+/*
+ * Likewise of a cell. Returns false if its word has changed, so that it has no event. The next
+ * round looks at it: in this one it could change again, without end, and no timer behind it
+ * would be served. Not later than now: a virtual clock may stand still.
+ */
 static bool read_finish_cell(struct tw_file *file, const struct read_batch *batch,
 			     unsigned int i, bool *wake)
 {
 	struct twheel_node *node = batch->nodes[i];
-	u64 deadline = tw_word(atomic64_read(&node->word));
+	struct tw_cells *cells = file->cells;
+	u64 deadline = tw_word(atomic64_read(&node->word)), next;
 
-	if (!tw_cells_fire(file, node, batch->words[i])) {
-		*wake |= tw_cells_defer(file, node, batch->now);
+	if (!tw_cells_fire(cells, node, batch->words[i])) {
+		next = tw_cells_ticks(file, batch->now);
+		WRITE_ONCE(cells->map.cells[tw_cells_index(cells, node)].check, next);
+		*wake |= tw_due_enqueue(file, node, tw_cells_ns(file, next));
 		return false;
 	}
+	tw_cells_forget(cells, node);
 	read_count_late(file, batch->now - deadline);
 	tw_file_trace_expire(file, node, deadline, batch->now);
 	return true;

@@ -4,7 +4,7 @@
  * module/dev/cells.c and read.c and, for the program's side,
  * include/uapi/linux/twheel.h.
  *
- * There is one cell, and nothing is promised: what has to be told is kicked. A thread arms the
+ * There is one cell, and no sweep is announced: what has to be told is kicked. A thread arms the
  * cell, moves the deadline and cancels it, more than once. Another one has the cell as it was
  * armed first, and moves its deadline or cancels it, even when that is stale. With SWEEP there
  * are two cells, in one word of the bitmap. Each has a thread, which submits it; the second
@@ -66,13 +66,12 @@ byte clock;
 
 /* With the lock. */
 byte next[CELLS] = NEVER;	/* of the wheel: the next check; NEVER: it has no such node */
-byte seen;			/* &tw_cells.seen */
+byte seen;			/* &tw_search.word */
 byte alarm = NEVER;
 bool marked;
 byte sweep_at = NEVER;		/* &tw_cells.sweep */
 byte sweep_first = NEVER;
 bool sweep_taken;
-bool sweep_goes_on;
 
 /* For the properties. */
 bool searches;
@@ -83,7 +82,7 @@ byte fired[CELLS];		/* and that has fired last */
 
 #define LOCALS	byte w, now, ticks, again, tries, to, bits, which; bool ok
 
-/* cell_check(): sets @ticks, the next check. */
+/* tw_cells_check(): sets @ticks, the next check. */
 inline check(cpu, c, least)
 {
 	tries = 0;
@@ -132,7 +131,7 @@ inline read_event(cpu, c)
 			fired[c] = armed[c];
 			next[c] = NEVER
 		:: else ->
-			/* tw_cells_defer() */
+			/* read_finish_cell() */
 			next[c] = now + 1;
 			gave_up[c] = true;
 			store(cpu, CHECK + c, next[c])
@@ -141,14 +140,14 @@ inline read_event(cpu, c)
 	atomic { w = 0; ok = false }
 }
 
-/* tw_cells_promise() */
-inline promise(cpu, at)
+/* tw_cells_announce() */
+inline announce(cpu, at)
 {
 	sweep_at = at;
 	store(cpu, WAKE, at)
 }
 
-/* sweep_visit(), of the only word of the bitmap: tw_cells_visit() */
+/* tw_cells_take(), of the only word of the bitmap, and due_enqueue_cell() */
 inline sweep_visit(cpu)
 {
 	exchange(cpu, BITMAP, 0, bits);
@@ -164,7 +163,7 @@ inline sweep_visit(cpu)
 	atomic { bits = 0; which = 0; ticks = 0 }
 }
 
-/* sweep_end(). Sets @bits if there is more. */
+/* tw_cells_end_sweep(). Sets @bits if there is more. */
 inline sweep_end(cpu)
 {
 	store(cpu, WAKE, NEVER);
@@ -174,22 +173,20 @@ inline sweep_end(cpu)
 	:: bits -> store(cpu, WAKE, sweep_at)
 	:: else ->
 		atomic {
-			sweep_goes_on = false;
 			if
 			:: ticks = sweep_first
 			:: sweep_first < NEVER && sweep_first <= now + 1 -> ticks = now + 2
 			fi;
 			sweep_first = NEVER;
-			promise(cpu, ticks);
+			announce(cpu, ticks);
 			ticks = 0
 		}
 	fi
 }
 
-/* A part of tw_cells_sweep() */
+/* A part of due_sweep() */
 inline sweep_part(cpu)
 {
-	sweep_goes_on = true;
 	if
 	:: sweep_taken ->
 		sweep_taken = false;
@@ -206,7 +203,7 @@ inline sweep_part(cpu)
 	fi
 }
 
-#define SWEEP_DUE(now)	(sweep_goes_on || sweep_at <= now)
+#define SWEEP_DUE(now)	(sweep_at <= now)
 #define FIRST_CHECK	MIN(next[0], next[CELLS - 1])
 
 /* The lock is let go, as between slices, and taken again. */
@@ -242,14 +239,14 @@ end:	do
 		:: else -> break
 		od;
 #endif
-		/* tw_cells_look() */
+		/* tw_due_look() */
 		if
 		:: next[0] > now && next[0] < NEVER -> check(KERNEL, 0, next[0])
 		:: skip
 		fi;
 		do
 		:: FIRST_CHECK <= now ->
-			/* tw_cells_agree() and tw_cells_judge() */
+			/* due_first() */
 			which = (next[0] <= now -> 0 : CELLS - 1);
 			check(KERNEL, which, 0);
 			if
@@ -272,7 +269,7 @@ end:	do
 	od
 }
 
-/* TWHEEL_OP_KICK: tw_cells_kick() */
+/* TWHEEL_OP_KICK: tw_due_kick() */
 inline kick(cpu, c)
 {
 	atomic { lock(cpu, LOCK); now = clock };
@@ -288,7 +285,7 @@ inline kick(cpu, c)
 	};
 #ifdef SWEEP
 	if
-	:: ticks > now && ticks < sweep_at -> promise(cpu, ticks)
+	:: ticks > now && ticks < sweep_at -> announce(cpu, ticks)
 	:: else
 	fi;
 #endif
@@ -453,7 +450,7 @@ end:	do
 		QUIET ->
 		check_cell(0);
 #ifdef SWEEP
-		assert(sweep_goes_on || mem[WAKE] == sweep_at);
+		assert(SWEEP_DUE(clock) || mem[WAKE] == sweep_at);
 		check_cell(1)
 #endif
 	   }
