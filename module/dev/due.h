@@ -28,12 +28,6 @@ enum tw_due {
 	TW_DUE_AHEAD,
 };
 
-void tw_alarm_init(struct tw_file *file);
-void tw_alarm_exit(struct tw_file *file);
-void tw_alarm_set(struct tw_file *file, u64 ns);
-void tw_alarm_wake(struct tw_file *file);
-void tw_alarm_soon(struct tw_file *file);
-
 /**
  * struct tw_search - a search for what is due, under one hold of the lock
  * @now: the time on the file's clock
@@ -46,13 +40,19 @@ struct tw_search {
 	u64 word;
 };
 
-enum tw_due tw_due_slice(struct tw_file *file, struct tw_search *search);
-enum tw_due tw_due_search_on(struct tw_file *file, struct tw_search *search);
+void tw_due_init(struct tw_file *file);
+void tw_due_exit(struct tw_file *file);
+
+void tw_due_wake(struct tw_file *file);
+void tw_due_wake_soon(struct tw_file *file);
+
+enum tw_due tw_due_search_slice(struct tw_file *file, struct tw_search *search);
+enum tw_due tw_due_search_more(struct tw_file *file, struct tw_search *search);
 bool tw_due_search(struct tw_file *file, unsigned int slices);
 bool tw_due_poll(struct tw_file *file);
-bool tw_due_near(struct tw_file *file, u64 ns, u64 now);
 bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node);
 bool tw_due_look(struct tw_wheel *w, struct twheel_node *node);
+bool tw_due_advanced(struct tw_file *file, u64 now);
 int tw_due_kick(struct tw_file *file, u64 cell, bool *wake);
 
 /*
@@ -72,11 +72,12 @@ static inline bool tw_due_enqueue(struct tw_file *file, struct twheel_node *node
 }
 
 /*
- * tw_due_next() - whether another timer is due, after the first one was taken out
+ * tw_due_search_next() - whether another timer is due, after the first one was taken out
  *
- * As tw_due_slice(). There mostly is one at hand.
+ * As tw_due_search_slice(). There mostly is one at hand.
  */
-static __always_inline enum tw_due tw_due_next(struct tw_file *file, struct tw_search *search)
+static __always_inline enum tw_due tw_due_search_next(struct tw_file *file,
+						      struct tw_search *search)
 {
 	const struct twheel_node *node = tw_wheel_due(&file->wheel);
 
@@ -85,7 +86,7 @@ static __always_inline enum tw_due tw_due_next(struct tw_file *file, struct tw_s
 		    tw_cells_unchanged(file, node, &search->word)) &&
 		   (u64)atomic64_read(&node->word) <= file->wheel.now_word))
 		return TW_DUE_SOME;
-	return tw_due_search_on(file, search);
+	return tw_due_search_more(file, search);
 }
 
 #endif /* _TWHEEL_DUE_H */

@@ -26,6 +26,7 @@
 
 #include <uapi/linux/twheel.h>
 
+#include "../clock.h"
 #include "../compat.h"
 #include "../number.h"
 #include "../param.h"
@@ -104,7 +105,7 @@ static int file_release(struct inode *inode, struct file *filp)
 	struct tw_cells *cells = tw_file_cells(file);
 
 	if (file->ready) {
-		tw_alarm_exit(file);
+		tw_due_exit(file);
 		tw_wheel_exit(&file->wheel);
 		tw_table_exit(&file->table);
 	}
@@ -121,9 +122,9 @@ static int file_release(struct inode *inode, struct file *filp)
  */
 static int file_make_ready(struct tw_file *file, const struct twheel_setup *setup)
 {
-	u64 now = setup->clock == TWHEEL_VIRTUAL ? 0 : tw_file_clock_now(setup->clock);
+	u64 now = setup->clock == TWHEEL_VIRTUAL ? 0 : tw_clock_read(setup->clock);
 	bool has_cells = TW_FILE_HAS_CELLS && setup->max_cells;
-	bool can_be_set = tw_file_clock_can_be_set(setup->clock);
+	bool can_be_set = tw_clock_can_be_set(setup->clock);
 	struct tw_wheel *w = &file->wheel;
 	size_t cost;
 	int ret;
@@ -155,7 +156,7 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 		WRITE_ONCE(file->max_timers, setup->max_timers);
 	if (setup->event_size)
 		WRITE_ONCE(file->event_size, setup->event_size);
-	tw_alarm_init(file);
+	tw_due_init(file);
 	/* Pairs with tw_file_is_ready(). */
 	smp_store_release(&file->ready, true);
 	return 0;
@@ -178,7 +179,7 @@ static int file_check_setup(const struct twheel_setup *setup)
 		     !IS_ALIGNED(size, sizeof(u64))))
 		return -EINVAL;
 	if (setup->max_cells &&
-	    (!TW_FILE_HAS_CELLS || tw_file_clock_can_be_set(setup->clock)))
+	    (!TW_FILE_HAS_CELLS || tw_clock_can_be_set(setup->clock)))
 		return -EINVAL;
 	if (setup->tick_ns &&
 	    (setup->tick_ns < READ_ONCE(tick_min_ns) || setup->tick_ns > TWHEEL_TICK_MAX))

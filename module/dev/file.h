@@ -20,6 +20,7 @@
 #include <trace/events/twheel.h>
 #include <uapi/linux/twheel.h>
 
+#include "../clock.h"
 #include "../engine/wheel.h"
 #include "table.h"
 
@@ -57,17 +58,17 @@ struct tw_users;
  * @virtual_ns: the time on a virtual clock
  * @table: the timers
  * @wheel: the wheel
- * @readers: tasks that sleep in read(). Its lock guards @woken and the start of @bell
+ * @readers: tasks that sleep in read(). Its lock guards @woken and the start of
+ *	@wake_timer
  * @watchers: what poll() has queued: tasks, epoll instances, requests of io_uring
- * @woken: waiters were woken since the last tw_alarm_soon(). Those that still sleep when the
- *	bell goes off are woken then
+ * @woken: waiters were woken since the last tw_due_wake_soon(). Those that still sleep when
+ *	@wake_timer goes off are woken then
  * @alarm_ns: the instant for which an alarm was last asked; U64_MAX: none was. If it was
  *	postponed, @alarm is later
  * @alarm: marks the file and wakes the waiters
- * @relay: on other clocks than CLOCK_MONOTONIC, @alarm only starts this one: see due.c
- * @bell: wakes waiters of a marked file later: see due.c
- * @alarms: how often @alarm, @relay or @bell have called us; counted without the lock
- * @postponed: how often @alarm or @bell was set later than it should be: see user.c; counted
+ * @wake_timer: wakes waiters of a marked file later: see due.c
+ * @alarms: how often @alarm or @wake_timer have called us; counted without the lock
+ * @postponed: how often @alarm or @wake_timer was set later than it should be: see user.c; counted
  *	without the lock
  * @armed: timers armed, and cells found to be armed
  * @fired: events read
@@ -96,9 +97,8 @@ struct tw_file {
 	wait_queue_head_t watchers;
 	bool woken;
 	u64 alarm_ns;
-	struct hrtimer alarm;
-	struct hrtimer relay;
-	struct hrtimer bell;
+	struct tw_alarm alarm;
+	struct hrtimer wake_timer;
 	atomic64_t alarms;
 	atomic64_t postponed;
 	u64 armed;
@@ -139,27 +139,6 @@ static inline struct tw_cells *tw_file_cells(const struct tw_file *file)
 	return TW_FILE_HAS_CELLS ? file->cells : NULL;
 }
 
-/* Whether the clock can be set. */
-static inline bool tw_file_clock_can_be_set(u32 clock)
-{
-	return clock == TWHEEL_REALTIME || clock == TWHEEL_TAI;
-}
-
-/* The time on a clock that is not virtual. */
-static inline u64 tw_file_clock_now(u32 clock)
-{
-	switch (clock) {
-	case TWHEEL_BOOTTIME:
-		return ktime_get_boottime_ns();
-	case TWHEEL_REALTIME:
-		return ktime_get_real_ns();
-	case TWHEEL_TAI:
-		return ktime_get_clocktai_ns();
-	default:
-		return ktime_get_ns();
-	}
-}
-
 /* A number that operations count by a plain ++, read without their lock: nothing relies on it. */
 #define tw_file_number(number)	data_race(READ_ONCE(number))
 
@@ -170,7 +149,7 @@ static inline u64 tw_file_now(const struct tw_file *file)
 		return ktime_get_ns();
 	if (file->clock == TWHEEL_VIRTUAL)
 		return READ_ONCE(file->virtual_ns);
-	return tw_file_clock_now(file->clock);
+	return tw_clock_read(file->clock);
 }
 
 /*

@@ -33,7 +33,6 @@
 #include <uapi/linux/twheel.h>
 
 #include "../compat.h"
-#include "cells.h"
 #include "due.h"
 #include "file.h"
 #include "user.h"
@@ -75,7 +74,7 @@ static void ops_end(struct ops_batch *batch)
 {
 	spin_unlock(&batch->file->lock);
 	if (unlikely(batch->wake))
-		tw_alarm_wake(batch->file);
+		tw_due_wake(batch->file);
 }
 
 /* How many chunks the array of a table has room for: a power of two, or none. */
@@ -170,7 +169,7 @@ static __always_inline u64 op_deadline(struct ops_batch *batch, const struct twh
 static bool op_time_valid(const struct tw_file *file, const struct twheel_op *op, u32 flags)
 {
 	return !(op->flags & ~flags) &&
-	       (op->flags & TWHEEL_ABS || !tw_file_clock_can_be_set(file->clock));
+	       (op->flags & TWHEEL_ABS || !tw_clock_can_be_set(file->clock));
 }
 
 /* Whether an operation names its timer, and nothing else. */
@@ -321,7 +320,6 @@ static s64 op_kick(struct ops_batch *batch, const struct twheel_op *op)
 static s64 op_advance(struct ops_batch *batch, struct twheel_op *op)
 {
 	struct tw_file *file = batch->file;
-	const struct tw_wheel *w = &file->wheel;
 	u64 now;
 
 	if (file->clock != TWHEEL_VIRTUAL || !op_time_valid(file, op, TWHEEL_ABS) ||
@@ -333,9 +331,7 @@ static s64 op_advance(struct ops_batch *batch, struct twheel_op *op)
 	WRITE_ONCE(file->virtual_ns, now);
 	batch->now = now;
 	op->deadline_ns = now;
-	/* There is no alarm: this is it. */
-	if (min(w->wake, tw_cells_sweep_tick(file)) <= tw_wheel_floor(w, now))
-		batch->wake |= tw_due_near(file, 0, now);
+	batch->wake |= tw_due_advanced(file, now);
 	return 0;
 }
 

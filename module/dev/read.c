@@ -123,7 +123,7 @@ static void read_take(struct tw_file *file, struct read_batch *batch, unsigned i
 	unsigned int count = 0;
 	enum tw_due due;
 
-	due = tw_due_slice(file, &search);
+	due = tw_due_search_slice(file, &search);
 	while (due == TW_DUE_SOME && count < most) {
 		struct twheel_node *node = tw_wheel_due(&file->wheel);
 
@@ -132,7 +132,7 @@ static void read_take(struct tw_file *file, struct read_batch *batch, unsigned i
 			batch->words[count] = tw_cells_has(file, node) ? search.word : 0;
 		tw_wheel_dequeue_due(&file->wheel, node);
 		batch->nodes[count++] = node;
-		due = tw_due_next(file, &search);
+		due = tw_due_search_next(file, &search);
 	}
 	batch->count = count;
 	batch->due = due;
@@ -303,7 +303,7 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 	*due = batch.due;
 	spin_unlock(&file->lock);
 	if (unlikely(wake))
-		tw_alarm_wake(file);
+		tw_due_wake(file);
 	iov_iter_revert(to, (copied - finished) * size);
 	return !finished && !copied && batch.count ? -EFAULT : finished;
 }
@@ -333,7 +333,7 @@ static void read_leave(struct tw_file *file, enum tw_due due)
 		due = tw_due_search(file, TW_DUE_SLICES) ? TW_DUE_SOME : TW_DUE_NONE;
 	if (due == TW_DUE_SOME && read_others_wait(file)) {
 		WRITE_ONCE(file->marked, true);
-		tw_alarm_wake(file);
+		tw_due_wake(file);
 	}
 }
 
@@ -392,7 +392,7 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		if (done && (due == TW_DUE_AHEAD || (due == TW_DUE_MORE && !--slices))) {
 			/* No event waits for timers of later ticks, or long for others. */
 			if (read_others_wait(file))
-				tw_alarm_soon(file);
+				tw_due_wake_soon(file);
 			return done;
 		}
 		/* A reader with a huge buffer lets others have the CPU. */

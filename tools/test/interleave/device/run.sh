@@ -29,7 +29,7 @@ export UBSAN_OPTIONS=halt_on_error=1
 flags+=(-O1 -g "${sanitizers[@]}" -I"$here")
 # Who pays has no part in this.
 parts() {
-	printf '%s\n' "$1"/module/dev/*.c | grep -v '/user\.c$'
+	printf '%s\n' "$1"/module/{clock,dev/*}.c | grep -v '/user\.c$'
 }
 
 # build TREE OBJECTS FILE...: those files, and the program of all objects
