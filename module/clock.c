@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clocks that wheels count, and alarms on them.
+ * What kernel wheels and files share: the clocks that they count, and alarms on these.
  *
  * On other clocks than CLOCK_MONOTONIC, an alarm is an hrtimer in hard interrupt context. It only
  * starts a soft one on CLOCK_MONOTONIC that is due at once. There are two reasons:
@@ -14,6 +14,7 @@
  *    CLOCK_BOOTTIME, does not either: see retrigger_next_event(). A tick always looks at
  *    hrtimers in hard interrupt context.
  */
+#include <linux/atomic.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -23,23 +24,31 @@
 #include "compat.h"
 
 static const clockid_t clock_ids[] = {
-	[TWHEEL_MONOTONIC]	= CLOCK_MONOTONIC,
-	[TWHEEL_BOOTTIME]	= CLOCK_BOOTTIME,
-	[TWHEEL_REALTIME]	= CLOCK_REALTIME,
-	[TWHEEL_TAI]		= CLOCK_TAI,
+	[TWHEEL_CLOCK_MONOTONIC]	= CLOCK_MONOTONIC,
+	[TWHEEL_CLOCK_BOOTTIME]		= CLOCK_BOOTTIME,
+	[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
+	[TWHEEL_CLOCK_TAI]		= CLOCK_TAI,
 	/* It has no alarm: no time passes by itself. */
-	[TWHEEL_VIRTUAL]	= CLOCK_MONOTONIC,
+	[TWHEEL_CLOCK_VIRTUAL]		= CLOCK_MONOTONIC,
 };
 
+/* tw_number_next() - a number by which traces name a wheel or an open file */
+u32 tw_number_next(void)
+{
+	static atomic_t last;
+
+	return atomic_inc_return(&last);
+}
+
 /* tw_clock_read() - the time on a clock that is not virtual, in ns */
-u64 tw_clock_read(u32 clock)
+u64 tw_clock_read(enum twheel_clock clock)
 {
 	switch (clock) {
-	case TWHEEL_BOOTTIME:
+	case TWHEEL_CLOCK_BOOTTIME:
 		return ktime_get_boottime_ns();
-	case TWHEEL_REALTIME:
+	case TWHEEL_CLOCK_REALTIME:
 		return ktime_get_real_ns();
-	case TWHEEL_TAI:
+	case TWHEEL_CLOCK_TAI:
 		return ktime_get_clocktai_ns();
 	default:
 		return ktime_get_ns();
@@ -58,7 +67,7 @@ static enum hrtimer_restart alarm_relay(struct hrtimer *hard)
  * tw_alarm_init() - make an alarm, which is not set yet
  * @function: called in softirq with &tw_alarm.soft
  */
-void tw_alarm_init(struct tw_alarm *alarm, u32 clock,
+void tw_alarm_init(struct tw_alarm *alarm, enum twheel_clock clock,
 		   enum hrtimer_restart (*function)(struct hrtimer *soft))
 {
 	hrtimer_setup(&alarm->soft, function, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
@@ -69,7 +78,7 @@ void tw_alarm_init(struct tw_alarm *alarm, u32 clock,
  * tw_alarm_start() - set an alarm for @ns instead of what it was set for
  * @pinned: %HRTIMER_MODE_PINNED: on this CPU; 0: where hrtimers go
  */
-void tw_alarm_start(struct tw_alarm *alarm, u32 clock, u64 ns, enum hrtimer_mode pinned)
+void tw_alarm_start(struct tw_alarm *alarm, enum twheel_clock clock, u64 ns, enum hrtimer_mode pinned)
 {
 	struct hrtimer *timer = tw_alarm_timer(alarm, clock);
 	enum hrtimer_mode mode = timer == &alarm->soft ? HRTIMER_MODE_ABS_SOFT :

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The clocks that wheels count, and alarms on them: what kernel wheels and files share. */
+/* What kernel wheels and files share: the clocks that they count, and alarms on these. */
 #ifndef _TWHEEL_CLOCK_H
 #define _TWHEEL_CLOCK_H
 
 #include <linux/hrtimer.h>
 #include <linux/types.h>
 
-#include <uapi/linux/twheel.h>
+#include <linux/twheel.h>
 
 /**
  * struct tw_alarm - calls a function in softirq at an instant of a clock
@@ -18,23 +18,25 @@ struct tw_alarm {
 	struct hrtimer hard;
 };
 
-u64 tw_clock_read(u32 clock);
+u32 tw_number_next(void);
 
-void tw_alarm_init(struct tw_alarm *alarm, u32 clock,
+u64 tw_clock_read(enum twheel_clock clock);
+
+void tw_alarm_init(struct tw_alarm *alarm, enum twheel_clock clock,
 		   enum hrtimer_restart (*function)(struct hrtimer *soft));
-void tw_alarm_start(struct tw_alarm *alarm, u32 clock, u64 ns, enum hrtimer_mode pinned);
+void tw_alarm_start(struct tw_alarm *alarm, enum twheel_clock clock, u64 ns, enum hrtimer_mode pinned);
 void tw_alarm_stop(struct tw_alarm *alarm);
 
 /* Whether a clock is set together with the wall clock. */
-static inline bool tw_clock_can_be_set(u32 clock)
+static inline bool tw_clock_can_be_set(enum twheel_clock clock)
 {
-	return clock == TWHEEL_REALTIME || clock == TWHEEL_TAI;
+	return clock == TWHEEL_CLOCK_REALTIME || clock == TWHEEL_CLOCK_TAI;
 }
 
 /* The hrtimer that is set for the instant. */
-static inline struct hrtimer *tw_alarm_timer(struct tw_alarm *alarm, u32 clock)
+static inline struct hrtimer *tw_alarm_timer(struct tw_alarm *alarm, enum twheel_clock clock)
 {
-	return clock == TWHEEL_MONOTONIC ? &alarm->soft : &alarm->hard;
+	return clock == TWHEEL_CLOCK_MONOTONIC ? &alarm->soft : &alarm->hard;
 }
 
 #endif /* _TWHEEL_CLOCK_H */

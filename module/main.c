@@ -7,9 +7,6 @@
 #include "core/base.h"
 #include "dev/file.h"
 #include "export.h"
-#include "number.h"
-
-atomic_t tw_numbers = ATOMIC_INIT(0);
 
 static int __init twheel_init(void)
 {

@@ -24,9 +24,9 @@
 #include <linux/twheel.h>
 #include <linux/twheel_virtual.h>
 
+#include "../clock.h"
 #include "../compat.h"
 #include "../export.h"
-#include "../number.h"
 #include "base.h"
 #include "timer.h"
 

@@ -4,7 +4,7 @@
 
 The folders of module/ are layers: core, the wheels of modules, and dev, the device, stand on
 engine, and know nothing of each other. A file includes headers of its own layer, of those
-that it stands on, and clock.h, compat.h, export.h, number.h and param.h. The engine includes only its
+that it stands on, and clock.h, compat.h, export.h and param.h. The engine includes only its
 own headers and export.h. No headers include each other in a circle. Prints each exception. features.c is in
 no layer: only the compiler reads it, to learn about the kernel. (tools/doc/check.py keeps
 the table of layers in design.md.)
@@ -16,7 +16,7 @@ import sys
 
 # Each layer with those that it stands on.
 LAYERS = {"engine": (), "core": ("engine",), "dev": ("engine",)}
-SHARED = ("clock.h", "compat.h", "export.h", "number.h", "param.h")
+SHARED = ("clock.h", "compat.h", "export.h", "param.h")
 OURS = re.compile(r'^#\s*include "([^"]+)"', re.M)
 PUBLIC = re.compile(r"^#\s*include <((?:uapi/)?(?:linux|trace/events)/twheel\w*\.h)>", re.M)
 # The layers that may include each of our public headers.

@@ -9,7 +9,7 @@
 
 core=$ROOT/tools/test/simulation
 tree=${TREE:-$ROOT}
-module=("$tree"/module/{core,engine}/*.c)
+module=("$tree"/module/{clock,core/*,engine/*}.c)
 stub=("$core"/{stub,queue,machine,hotplug,memory}.c)
 # Those of the engine are for make engine.
 mapfile -t suites < <(suite_files "$tree" | xargs grep -L '"rig\.h"')

@@ -47,7 +47,6 @@ void (*cpus_look)(void);
 s64 cpus_wall_ahead = 7200LL * NSEC_PER_SEC;
 /* The first fault of this run. */
 const char *cpus_fault;
-atomic_t tw_numbers;
 
 void stub_fault(const char *what)
 {
