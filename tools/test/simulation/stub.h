@@ -135,6 +135,7 @@ void stub_say(const char *what, const char *format, ...);
 #define BIT(n)			(1UL << (n))
 #define GENMASK(high, low)	((~0UL >> (BITS_PER_LONG - 1 - (high))) & (~0UL << (low)))
 #define max_t(type, a, b)	max((type)(a), (type)(b))
+#define clamp_t(type, a, low, high)	min_t(type, max_t(type, a, low), high)
 #define check_add_overflow(a, b, to)	__builtin_add_overflow(a, b, to)
 #define div_u64(a, b)		((u64)(a) / (b))
 #define mul_u64_u64_shr(a, b, shift)	((u64)((unsigned __int128)(a) * (b) >> (shift)))
