@@ -67,9 +67,6 @@ static_assert(sizeof(struct twheel_map) == 64);
 
 static_assert(sizeof(struct twheel_map) <= MAP_WAKE_OFFSET);
 
-/* How often the kernel tries again when a word changes between two instructions. */
-#define CELL_TRIES	8
-
 /*
  * The shortest time from one sweep to the next, if nobody kicks. Cells that were found are
  * in the wheel. So a sweep finds those that were armed since the last. The later it is, the
@@ -226,59 +223,6 @@ int tw_cells_mmap(struct tw_cells *cells, struct vm_area_struct *vma)
 	vma->vm_private_data = map;
 	vma->vm_ops = &map_vm_ops;
 	return 0;
-}
-
-/*
- * The deadline in a word, in ticks; never if the cell is not pending. A deadline that passed
- * years ago looks like one to come. If the kernel has seen it before, it knows better.
- */
-static u64 cell_deadline(const struct tw_file *file, const struct twheel_node *node, u64 word,
-			 u64 now)
-{
-	u64 ticks = twheel_cell_ticks(word, now), known;
-
-	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
-		return TWHEEL_CELL_NEVER;
-	if (ticks > now && ticks != TWHEEL_CELL_NEVER && !hlist_unhashed(&node->link)) {
-		known = tw_cells_next_check(file, node);
-		if (known <= now && !((known ^ ticks) & TWHEEL_CELL_TICKS))
-			return known;
-	}
-	return ticks;
-}
-
-/*
- * tw_cells_check() - read a cell, and publish when it will be read next
- * @now: the present, in ticks, like all times here
- * @least: it is read next at its deadline, but not before this
- * @word: set to the word that was read
- *
- * Return: when it will be read next; never if it is not pending.
- */
-u64 tw_cells_check(struct tw_file *file, struct twheel_node *node, u64 now, u64 least, u64 *word)
-{
-	struct tw_map *map = &file->cells->map;
-	struct twheel_cell *cell = &map->cells[tw_cells_index(file->cells, node)];
-	unsigned int i;
-	u64 again;
-
-	lockdep_assert_held(&file->lock);
-	for (i = 0; i < CELL_TRIES; i++) {
-		u64 ticks;
-
-		*word = READ_ONCE(cell->word);
-		ticks = max(cell_deadline(file, node, *word, now), least);
-		WRITE_ONCE(cell->check, ticks);
-		/* Pairs with the program's, between writing the word and reading the check. */
-		smp_mb();
-		again = READ_ONCE(cell->word);
-		if (likely(again == *word) ||
-		    max(cell_deadline(file, node, again, now), least) >= ticks)
-			return ticks;
-	}
-	now = max(now + 1, least);
-	WRITE_ONCE(cell->check, now);
-	return now;
 }
 
 /*

@@ -9,6 +9,9 @@
 #ifndef _TWHEEL_CELLS_H
 #define _TWHEEL_CELLS_H
 
+#include <linux/atomic.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 #include <uapi/linux/twheel.h>
@@ -16,6 +19,9 @@
 #include "file.h"
 
 struct vm_area_struct;
+
+/* How often the kernel tries again when a word changes between two instructions. */
+#define TW_CELLS_TRIES	8
 
 /**
  * struct tw_map - the memory that programs share with the kernel
@@ -74,8 +80,6 @@ struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now);
 void tw_cells_free(struct tw_cells *cells);
 int tw_cells_mmap(struct tw_cells *cells, struct vm_area_struct *vma);
 
-u64 tw_cells_check(struct tw_file *file, struct twheel_node *node, u64 now, u64 least,
-		   u64 *word);
 bool tw_cells_take(struct tw_cells *cells, u32 *first, u64 *bits);
 void tw_cells_end_sweep(struct tw_cells *cells, u64 now, u64 tick_ns);
 void tw_cells_announce(struct tw_cells *cells, u64 ticks);
@@ -117,6 +121,60 @@ static inline u64 tw_cells_next_check(const struct tw_file *file,
 				      const struct twheel_node *node)
 {
 	return tw_cells_ticks(file, tw_word(atomic64_read(&node->word)));
+}
+
+/*
+ * The deadline in a word, in ticks; never if the cell is not pending. A deadline that passed
+ * years ago looks like one to come. If the kernel has seen it before, it knows better.
+ */
+static __always_inline u64 tw_cells_deadline(const struct tw_file *file,
+					     const struct twheel_node *node, u64 word, u64 now)
+{
+	u64 ticks = twheel_cell_ticks(word, now), known;
+
+	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
+		return TWHEEL_CELL_NEVER;
+	if (ticks > now && ticks != TWHEEL_CELL_NEVER && !hlist_unhashed(&node->link)) {
+		known = tw_cells_next_check(file, node);
+		if (known <= now && !((known ^ ticks) & TWHEEL_CELL_TICKS))
+			return known;
+	}
+	return ticks;
+}
+
+/*
+ * tw_cells_check() - read a cell, and publish when it will be read next
+ * @now: the present, in ticks, like all times here
+ * @least: it is read next at its deadline, but not before this
+ * @word: set to the word that was read
+ *
+ * Return: when it will be read next; never if it is not pending.
+ */
+static __always_inline u64 tw_cells_check(const struct tw_file *file, u32 index, u64 now, u64 least,
+					  u64 *word)
+{
+	struct twheel_cell *cell = &file->cells->map.cells[index];
+	const struct twheel_node *node = &file->cells->nodes[index];
+	unsigned int i;
+
+	lockdep_assert_held(&file->lock);
+	for (i = 0; i < TW_CELLS_TRIES; i++) {
+		u64 ticks;
+
+		*word = READ_ONCE(cell->word);
+		ticks = max(tw_cells_deadline(file, node, *word, now), least);
+		WRITE_ONCE(cell->check, ticks);
+		/* Of a cell that is due, the word is compared once more when it fires. */
+		if (ticks <= now)
+			return ticks;
+		/* Pairs with the program's, between writing the word and reading the check. */
+		smp_mb();
+		if (likely(READ_ONCE(cell->word) == *word))
+			return ticks;
+	}
+	now = max(now + 1, least);
+	WRITE_ONCE(cell->check, now);
+	return now;
 }
 
 /*

@@ -310,14 +310,16 @@ bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node)
 }
 
 /*
- * Look again at a cell that the wheel knows, and have its node's word follow. Returns false if it
- * is not pending: then the caller has it leave the wheel.
+ * Check a cell that the wheel knows, and have its node's word follow. With @later, that never
+ * becomes earlier. Returns false if the cell is not pending: then the caller has it leave the
+ * wheel.
  */
-static bool due_check_cell(struct tw_file *file, struct twheel_node *node, u64 now, u64 least,
-			   u64 *word)
+static __always_inline bool due_check_cell(struct tw_file *file, struct twheel_node *node,
+					   u64 now, bool later, u64 *word)
 {
 	u64 before = tw_cells_next_check(file, node);
-	u64 next = tw_cells_check(file, node, now, least, word);
+	u64 next = tw_cells_check(file, tw_cells_index(file->cells, node), now,
+				  later ? before : 0, word);
 
 	if (unlikely(next == TWHEEL_CELL_NEVER)) {
 		file->cancelled++;
@@ -341,8 +343,7 @@ bool tw_due_look(struct tw_wheel *w, struct twheel_node *node)
 	u64 word;
 
 	if (!tw_cells_has(file, node) ||
-	    due_check_cell(file, node, w->now - file->cells->origin,
-			   tw_cells_next_check(file, node), &word))
+	    due_check_cell(file, node, w->now - file->cells->origin, true, &word))
 		return true;
 	tw_cells_forget(file->cells, node);
 	return false;
@@ -358,10 +359,16 @@ static u64 due_enqueue_cell(struct tw_file *file, u32 cell, u64 now)
 	struct twheel_node *node = &cells->nodes[cell];
 	bool known = !hlist_unhashed(&node->link);
 	u64 before = known ? tw_cells_next_check(file, node) : 0, word;
-	u64 ticks = tw_cells_check(file, node, now, 0, &word);
+	u64 ticks = tw_cells_check(file, cell, now, 0, &word);
 	struct tw_wheel *w = &file->wheel;
 
-	if (known && (ticks < before || ticks == TWHEEL_CELL_NEVER)) {
+	word = tw_word(tw_cells_ns(file, ticks));
+	if (known) {
+		/* A later deadline is found in the old bucket, and the cell is moved then. */
+		if (ticks >= before && ticks != TWHEEL_CELL_NEVER) {
+			atomic64_set(&node->word, word);
+			return ticks;
+		}
 		tw_wheel_dequeue(w, node);
 		tw_cells_forget(cells, node);
 	}
@@ -369,13 +376,9 @@ static u64 due_enqueue_cell(struct tw_file *file, u32 cell, u64 now)
 		file->cancelled += known;
 		return ticks;
 	}
-	word = tw_word(tw_cells_ns(file, ticks));
-	atomic64_set(&node->word, word);
-	/* A later deadline is found in the old bucket, and the cell is moved then. */
-	if (known && ticks >= before)
-		return ticks;
 	file->armed += !known;
 	cells->known++;
+	atomic64_set(&node->word, word);
 	if (!tw_wheel_enqueue(w, node, word))
 		tw_wheel_enqueue_near(w, node);
 	return ticks;
@@ -425,8 +428,8 @@ static enum tw_due due_find_first(struct tw_file *file, struct tw_search *search
 	while ((node = tw_wheel_due(w))) {
 		if (tw_cells_has(file, node) &&
 		    !tw_cells_unchanged(file, node, &search->word) &&
-		    !due_check_cell(file, node, tw_cells_ticks(file, search->now), 0,
-				&search->word)) {
+		    !due_check_cell(file, node, tw_cells_ticks(file, search->now), false,
+				    &search->word)) {
 			tw_wheel_dequeue(w, node);
 			tw_cells_forget(file->cells, node);
 			if (!search->slice)
@@ -494,12 +497,12 @@ static bool due_sweep(struct tw_file *file, struct tw_search *search)
 			tw_cells_end_sweep(cells, now, file->wheel.tick_ns);
 			return true;
 		}
+		search->slice -= min_t(unsigned int, search->slice, hweight64(bits));
 		for (; bits; bits &= bits - 1) {
 			u64 ticks = due_enqueue_cell(file, first + __ffs64(bits), now);
 
 			if (ticks > now)
 				cells->sweep.first = min(cells->sweep.first, ticks);
-			search->slice -= !!search->slice;
 		}
 	}
 	return false;

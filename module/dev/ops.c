@@ -213,7 +213,7 @@ static __always_inline s64 op_arm(struct ops_batch *batch, struct twheel_op *op)
 }
 
 /* A timer ends before its event is read. */
-static void op_end(struct tw_file *file, struct tw_entry *entry)
+static __always_inline void op_end(struct tw_file *file, struct tw_entry *entry)
 {
 	tw_file_trace(cancel, file, &entry->node, entry->deadline_ns);
 	tw_wheel_dequeue(&file->wheel, &entry->node);
@@ -355,6 +355,7 @@ static noinline s64 op_do_rare(struct ops_batch *batch, struct twheel_op *op)
 /* With the file's lock, which may be released meanwhile: do an operation. */
 static __always_inline s64 op_do(struct ops_batch *batch, struct twheel_op *op)
 {
+	struct ops_batch rare_batch __uninitialized;
 	struct twheel_op rare __uninitialized;
 	s64 result;
 
@@ -366,10 +367,12 @@ static __always_inline s64 op_do(struct ops_batch *batch, struct twheel_op *op)
 		return op_cancel(batch->file, op);
 	if (op->op == TWHEEL_OP_MODIFY)
 		return op_modify(batch, op);
-	/* A copy, as it has to be in memory. */
+	/* Copies, as these have to be in memory. */
 	rare = *op;
-	result = op_do_rare(batch, &rare);
+	rare_batch = *batch;
+	result = op_do_rare(&rare_batch, &rare);
 	op->deadline_ns = rare.deadline_ns;
+	*batch = rare_batch;
 	return result;
 }
 
