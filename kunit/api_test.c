@@ -186,11 +186,11 @@ static void cancel_says_what_happened(struct kunit *test)
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_fire);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), NOT_PENDING);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
 	twheel_arm(&probe.timer, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
 	twheel_arm(&probe.timer, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 1);
 	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_CANCELLED);

@@ -29,9 +29,6 @@
 #include <linux/twheel_stats.h>
 #include <linux/twheel_virtual.h>
 
-/* What calls that cancel answer if nothing was pending. */
-#define NOT_PENDING	0
-
 /* How long a test waits for an event before it fails. */
 #define PATIENCE	(60 * HZ)
 

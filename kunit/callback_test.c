@@ -181,15 +181,15 @@ static void shutdown_is_for_good(struct kunit *test)
 	twheel_arm(&probe.timer, MS);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 1);
 	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_arm_range(&probe.timer, MS, MS),
 			-ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), NOT_PENDING);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
 	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
@@ -199,7 +199,7 @@ static void shutdown_is_for_good(struct kunit *test)
 	wheel_run_until(wheel, 2 * DAY);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 	/* Shutting down an idle timer. */
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
 }
 
@@ -244,8 +244,8 @@ static void stop_hands_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probes[1].timer, MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&probes[1].timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_extend(&probes[1].timer, MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probes[1].timer), NOT_PENDING);
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probes[1].timer), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probes[1].timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probes[1].timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, probe_take_back, &back), -EALREADY);
 	KUNIT_EXPECT_GT(test, twheel_advance(wheel, DAY), TWHEEL_NEVER);
 }

@@ -148,11 +148,11 @@ static void idle_shutdown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, g.result, -EDEADLK);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 10 * MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_shutdown_sync(&g.idle), 1);
-	KUNIT_EXPECT_EQ(test, twheel_idle_shutdown_sync(&g.idle), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_idle_shutdown_sync(&g.idle), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 10 * MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, 10 * MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&g.idle), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&g.idle), 0);
 	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, g.calls, 1);
 	guard_init(&g, wheel);
@@ -166,14 +166,14 @@ static void idle_stops(struct kunit *test)
 	static struct guard g;
 
 	guard_init(&g, wheel);
-	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 0);
 	twheel_idle_start(&g.idle, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 1);
-	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), -ENOENT);
 	twheel_idle_start(&g.idle, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&g.idle), 1);
-	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&g.idle), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&g.idle), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), -ENOENT);
 	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, g.calls, 0);

@@ -211,8 +211,8 @@ static void periodic_starts_anew(struct kunit *test)
 	wheel_run_until(wheel, 79 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 1);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 1);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), NOT_PENDING);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 0);
 	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, b.calls, 1);
 
@@ -274,7 +274,7 @@ static int beat_stop_and_restart(struct twheel_periodic *periodic)
 {
 	int ret = twheel_periodic_stop(periodic);
 
-	return ret == NOT_PENDING ? beat_restart(periodic) : ret;
+	return ret == 0 ? beat_restart(periodic) : ret;
 }
 
 /* The second call, at 20 ms, does @act; then it returns AGAIN or DONE. */
@@ -302,7 +302,7 @@ static void callback_stops(struct kunit *test)
 		int (*act)(struct twheel_periodic *periodic);
 		int result;
 	} cases[] = {
-		{ twheel_periodic_stop, NOT_PENDING },
+		{ twheel_periodic_stop, 0 },
 		{ twheel_periodic_stop_sync, -EDEADLK },
 		{ twheel_periodic_shutdown_sync, -EDEADLK },
 	};
@@ -344,7 +344,7 @@ static void callback_is_done(struct kunit *test)
 
 	beat_act_midway(test, &b, NULL, true);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&b.periodic.series.timer));
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, beat_restart(&b.periodic), 0);
 	beat_end(&b);
@@ -391,10 +391,10 @@ static void periodic_shutdown(struct kunit *test)
 	beat_init(&b, wheel);
 	beat_start(&b, MS, TWHEEL_FIXED_RATE);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), 1);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, beat_start_at(&b, 0, MS, TWHEEL_FIXED_DELAY), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
 	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, b.calls, 0);
 	twheel_periodic_init(&b.periodic, wheel, beat_run);
@@ -412,7 +412,7 @@ static void periodic_on_stopped_wheel(struct kunit *test)
 	wheel_run_until(wheel, 2 * MS);
 	wheel_expect_handed_back(test, wheel, &b.periodic.series.timer);
 	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, b.calls, 2);
 }
 

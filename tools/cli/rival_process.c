@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A process wheel, which needs no module. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "../lib/twheel.h"
@@ -68,7 +69,7 @@ static void process_cancel(void *arg, const struct plan *plan)
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		device_need(twheel_cancel(&self->timers[plan->order[i]]), "cancelling");
+		device_need(twheel_cancel(&self->timers[plan->order[i]]) ?: -ENOENT, "cancelling");
 }
 
 static bool process_expire(void *arg)

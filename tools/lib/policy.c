@@ -98,7 +98,7 @@ int twheel_periodic_stop(struct twheel_periodic *p)
 	int ret;
 
 	if (!w)
-		return -ENOENT;
+		return 0;
 	tw_lock(w);
 	p->series.number++;
 	p->period = 0;
@@ -112,7 +112,7 @@ static int periodic_end(struct twheel_periodic *p, int (*sync)(struct twheel_tim
 {
 	int stopped = twheel_periodic_stop(p), ret = sync(&p->series.timer);
 
-	return ret == -EDEADLK ? ret : max(ret, stopped);
+	return ret < 0 ? ret : ret | stopped;
 }
 
 int twheel_periodic_stop_sync(struct twheel_periodic *p)

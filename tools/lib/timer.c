@@ -247,7 +247,7 @@ int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state)
 	if (timer_word(timer) >= 0) {
 		if (state == TW_SHUTDOWN)
 			timer_set_word(timer, state);
-		return -ENOENT;
+		return 0;
 	}
 	timer_set_word(timer, state);
 	tw_wheel_dequeue(&w->wheel, tw_node(timer));
@@ -288,25 +288,25 @@ int twheel_cancel_pending(struct twheel_timer *timer)
  */
 static int timer_end(struct twheel_timer *timer, s64 state)
 {
-	int ret = -ENOENT, cancelled = 0;
+	int ret = 0, cancelled = -1;
 	struct twheel *w = tw_wheel_of(timer);
 	struct tw_call *call;
 
 	if (!w)
 		return ret;
 	tw_lock(w);
-	while (!cancelled && (call = tw_call_of(w, timer)) && w->stopper != tw_self()) {
+	while (cancelled < 0 && (call = tw_call_of(w, timer)) && w->stopper != tw_self()) {
 		if (tw_inside(w)) {
 			tw_unlock(w);
 			return -EDEADLK;
 		}
 		if (state == TW_SHUTDOWN)
-			ret = max(ret, tw_timer_withdraw(w, timer, state));
+			ret |= tw_timer_withdraw(w, timer, state);
 		else if (!call->cancelled)
 			call->cancelled = &cancelled;
 		tw_wait_for_end(w);
 	}
-	ret = cancelled ?: max(ret, tw_timer_withdraw(w, timer, state));
+	ret |= cancelled < 0 ? tw_timer_withdraw(w, timer, state) : cancelled;
 	tw_unlock(w);
 	return ret;
 }

@@ -352,13 +352,13 @@ TWHEEL_API int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns);
 /*
  * twheel_cancel() - cancel a timer, without waiting for its callback
  *
- * Return: 1, and its callback is not called for that deadline; -ENOENT (it is not pending; its
- * callback may run in another thread).
+ * Return: 1, and its callback is not called for that deadline; 0 (it was not pending; its callback
+ * may run in another thread).
  */
 TWHEEL_API inline int twheel_cancel(struct twheel_timer *timer)
 {
 	if (__atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) >= 0)
-		return -ENOENT;
+		return 0;
 	return twheel_cancel_pending(timer);
 }
 
@@ -369,7 +369,7 @@ TWHEEL_API inline int twheel_cancel(struct twheel_timer *timer)
  */
 TWHEEL_API int twheel_cancel_sync(struct twheel_timer *timer);
 
-/** twheel_shutdown_sync() - the same, and on 1 and -ENOENT it cannot be armed from now on */
+/** twheel_shutdown_sync() - the same, and on 1 and 0 it cannot be armed from now on */
 TWHEEL_API int twheel_shutdown_sync(struct twheel_timer *timer);
 
 /** twheel_remaining() - until the deadline, or 0; more than %TWHEEL_NEVER: not pending */

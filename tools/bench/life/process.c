@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A process wheel of libtwheel. */
 #include <err.h>
+#include <errno.h>
 #include <string.h>
 
 #include "../../lib/twheel.h"
@@ -56,7 +57,7 @@ static void process_extend(void)
 
 static void process_cancel(void)
 {
-	LIFE_EACH(process_check(twheel_cancel(LIFE_TIMER_OF(struct twheel_timer, c))));
+	LIFE_EACH(process_check(twheel_cancel(LIFE_TIMER_OF(struct twheel_timer, c)) ?: -ENOENT));
 }
 
 const struct life_peer life_process = {

@@ -14,8 +14,6 @@
 #include "process.h"
 #include "twheel_policy.h"
 
-#define NOT_PENDING	(-ENOENT)
-
 /* Each wheel is one for several threads. */
 extern bool process_wheel_threads;
 
