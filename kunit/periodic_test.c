@@ -28,7 +28,7 @@ static enum twheel_next beat_run(struct twheel_periodic *periodic)
 	struct beat *b = container_of(periodic, struct beat, periodic);
 
 	b->calls++;
-	b->called_at = twheel_now(twheel_of(&periodic->series.timer));
+	b->called_at = twheel_now(twheel_of(&periodic->timer));
 	b->missed += twheel_periodic_overruns(periodic);
 	if (b->act && b->calls == 2)
 		b->result = b->act(periodic);
@@ -53,7 +53,7 @@ static int beat_start_at(struct beat *b, u64 first, u64 period, enum twheel_pace
 
 static u64 beat_next(struct beat *b)
 {
-	return twheel_deadline(&b->periodic.series.timer);
+	return twheel_deadline(&b->periodic.timer);
 }
 
 static void rate_keeps_its_phase(struct kunit *test)
@@ -102,7 +102,7 @@ static enum twheel_next beat_run_steady(struct twheel_periodic *periodic)
 
 	/* It is called on the first tick at or after each deadline. */
 	if (deadline != 5 * MS + b->calls * 3700 * US ||
-	    twheel_now(twheel_of(&periodic->series.timer)) !=
+	    twheel_now(twheel_of(&periodic->timer)) !=
 	    div64_u64(deadline + MS - 1, MS) * MS)
 		b->result++;
 	return beat_run(periodic);
@@ -293,7 +293,7 @@ static void beat_act_midway(struct kunit *test, struct beat *b,
 
 static void beat_end(struct beat *b)
 {
-	twheel_destroy(twheel_of(&b->periodic.series.timer));
+	twheel_destroy(twheel_of(&b->periodic.timer));
 }
 
 static void callback_stops(struct kunit *test)
@@ -314,7 +314,7 @@ static void callback_stops(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, b.result, cases[i / 2].result,
 				    "case %u", i);
 		KUNIT_EXPECT_FALSE_MSG(test,
-				       twheel_pending(&b.periodic.series.timer),
+				       twheel_pending(&b.periodic.timer),
 				       "case %u: its AGAIN was heard", i);
 		/* It can be started again. */
 		KUNIT_EXPECT_EQ(test, beat_restart(&b.periodic), 0);
@@ -343,7 +343,7 @@ static void callback_is_done(struct kunit *test)
 	static struct beat b;
 
 	beat_act_midway(test, &b, NULL, true);
-	KUNIT_EXPECT_FALSE(test, twheel_pending(&b.periodic.series.timer));
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&b.periodic.timer));
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, beat_restart(&b.periodic), 0);
@@ -410,7 +410,7 @@ static void periodic_on_stopped_wheel(struct kunit *test)
 	beat_init(&b, wheel);
 	beat_start(&b, MS, TWHEEL_FIXED_RATE);
 	wheel_run_until(wheel, 2 * MS);
-	wheel_expect_handed_back(test, wheel, &b.periodic.series.timer);
+	wheel_expect_handed_back(test, wheel, &b.periodic.timer);
 	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, b.calls, 2);
@@ -462,6 +462,7 @@ static void periodic_saturates(struct kunit *test)
 		twheel_advance(wheel, from + 9 * MS);
 		KUNIT_EXPECT_EQ(test, b.calls, 2);
 		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
+		KUNIT_EXPECT_EQ(test, twheel_periodic_deadline(&b.periodic), TWHEEL_NEVER);
 		beat_start(&b, TWHEEL_SPAN_MAX, pace);
 		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
 		beat_start_at(&b, ~(u64)0, MS, pace);

@@ -30,7 +30,7 @@ struct slow_periodic {
 
 static enum twheel_next slow_periodic_by_delay(struct twheel_periodic *periodic)
 {
-	struct twheel *wheel = twheel_of(&periodic->series.timer);
+	struct twheel *wheel = twheel_of(&periodic->timer);
 	struct slow_periodic *slow = container_of(periodic, struct slow_periodic, periodic);
 	u64 now = twheel_now(wheel);
 
@@ -191,7 +191,7 @@ static unsigned int restless_put_off(struct restless *r, struct twheel *wheel)
 	twheel_periodic_start_at(&r->periodic, later, 15 * US,
 				 TWHEEL_FIXED_DELAY);
 	spin_ns(300 * US);
-	return twheel_deadline(&r->periodic.series.timer) != later;
+	return twheel_deadline(&r->periodic.timer) != later;
 }
 
 static void stop_beats_again(struct kunit *test)
@@ -222,7 +222,7 @@ static void stop_beats_again(struct kunit *test)
 		WRITE_ONCE(r->gone, true);
 		if (round % 2)
 			spin_ns(50 * US);
-		alive += twheel_pending(&r->periodic.series.timer);
+		alive += twheel_pending(&r->periodic.timer);
 		/* KASAN reports a callback that still uses it. */
 		kfree(r);
 	}
@@ -378,7 +378,7 @@ static void memory_may_be_dirty(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, periodic);
 	memset(periodic, 0xff, sizeof(*periodic));
 	twheel_periodic_init(periodic, wheel, dirty_period);
-	KUNIT_EXPECT_FALSE(test, twheel_pending(&periodic->series.timer));
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&periodic->timer));
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start(periodic, HOUR, TWHEEL_FIXED_RATE), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(periodic), 1);
 	twheel_destroy(wheel);

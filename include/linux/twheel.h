@@ -238,9 +238,6 @@ struct twheel_timer {
 #endif
 };
 
-/* The word after twheel_timer_init() until the first arm; with a static initialiser, 0. */
-#define TW_WORD_READY		8
-
 /* A timer: module/core/timer.c. For local variables and static ones, linux/twheel_init.h */
 void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 			 twheel_fn function, bool on_stack, const char *name,

@@ -20,6 +20,31 @@
 #endif
 
 /**
+ * enum twheel_state - where a timer stands
+ * @TWHEEL_IDLE: not armed since it was initialised, or never initialised
+ * @TWHEEL_SHUTDOWN: shut down; arming it fails
+ * @TWHEEL_PENDING: armed; its deadline is ahead, or is being served just now
+ * @TWHEEL_FIRED: its last deadline was reached; the callback runs or has run
+ * @TWHEEL_CANCELLED: cancelled before its deadline was served
+ * @TWHEEL_UNFIRED: handed back by twheel_stop()
+ */
+enum twheel_state {
+	TWHEEL_IDLE,
+	TWHEEL_SHUTDOWN,
+	TWHEEL_PENDING,
+	TWHEEL_FIRED,
+	TWHEEL_CANCELLED,
+	TWHEEL_UNFIRED,
+};
+
+/*
+ * The word after twheel_timer_init() until the first arm. Before it, and with a static
+ * initialiser, that is 0. So one comparison tells all words above %TWHEEL_SHUTDOWN, of timers
+ * that can just be started, from deadlines, from zeros, and from a timer that was shut down.
+ */
+#define TW_WORD_READY		8
+
+/**
  * struct twheel_node - a deadline, and its place in a wheel
  * @link: links it into a bucket while it is pending
  * @word: while pending the deadline in ns with the sign bit set, else a state. So a node

@@ -4,6 +4,7 @@
 #define _LINUX_TWHEEL_PERIODIC_H
 
 #include <linux/compiler.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
 #include <linux/twheel_policy.h>
@@ -39,11 +40,14 @@ typedef enum twheel_next
 
 /**
  * struct twheel_periodic - work that recurs
- * @series: its timer
- * @function: the work
+ * @timer: waits for the next deadline
+ * @lock: guards what is below, and that @timer is armed for the present start only
+ * @number: changes with every start and every stop, so that a callback's answer is known to be
+ *	out of date
  * @pace: what deadlines are counted from
  * @error: why it could not go on, or 0
- * @period: ns
+ * @function: the work
+ * @period: ns; 0 unless it is started
  * @deadline: the deadline waited for, or the one that the callback is for
  * @overruns: deadlines that the callback missed
  * @missed: the sum of @overruns since the start
@@ -51,10 +55,12 @@ typedef enum twheel_next
  * All fields are private; see twheel_periodic_init().
  */
 struct twheel_periodic {
-	struct twheel_series series;
-	twheel_periodic_fn function;
+	struct twheel_timer timer;
+	raw_spinlock_t lock;
+	unsigned int number;
 	enum twheel_pace pace;
 	int error;
+	twheel_periodic_fn function;
 	u64 period;
 	u64 deadline;
 	u64 overruns;
@@ -67,7 +73,7 @@ __twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel,
 		       struct lock_class_key *key)
 {
 	/* First: debug objects look whether it is pending. */
-	__twheel_policy_init(&periodic->series.timer, __TWHEEL_PERIODIC, wheel, name, key);
+	__twheel_policy_init(&periodic->timer, __TWHEEL_PERIODIC, wheel, name, key);
 	periodic->function = function;
 	periodic->pace = TWHEEL_FIXED_RATE;
 	periodic->error = 0;
@@ -150,7 +156,28 @@ static inline int twheel_periodic_start(struct twheel_periodic *periodic, u64 pe
  */
 static inline int twheel_periodic_stop(struct twheel_periodic *periodic)
 {
-	return __twheel_series_end(&periodic->series);
+	unsigned long flags;
+	int ret;
+
+	/* Of zeros, it has no lock to take. */
+	if (!READ_ONCE(periodic->timer.base))
+		return twheel_cancel(&periodic->timer);
+	raw_spin_lock_irqsave(&periodic->lock, flags);
+	periodic->number++;
+	periodic->period = 0;
+	ret = twheel_cancel(&periodic->timer);
+	raw_spin_unlock_irqrestore(&periodic->lock, flags);
+	return ret;
+}
+
+/* Stopped first, it cannot keep the wait going by arming its timer again and again. */
+static inline int __twheel_periodic_end(struct twheel_periodic *periodic,
+					int (*sync)(struct twheel_timer *timer))
+{
+	int stopped = twheel_periodic_stop(periodic);
+	int ret = sync(&periodic->timer);
+
+	return ret < 0 ? ret : ret | stopped;
 }
 
 /**
@@ -170,7 +197,7 @@ static inline int twheel_periodic_stop(struct twheel_periodic *periodic)
  */
 static inline int twheel_periodic_stop_sync(struct twheel_periodic *periodic)
 {
-	return __twheel_series_end_sync(&periodic->series, twheel_cancel_sync);
+	return __twheel_periodic_end(periodic, twheel_cancel_sync);
 }
 
 /**
@@ -188,7 +215,7 @@ static inline int twheel_periodic_stop_sync(struct twheel_periodic *periodic)
  */
 static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic)
 {
-	return __twheel_series_end_sync(&periodic->series, twheel_shutdown_sync);
+	return __twheel_periodic_end(periodic, twheel_shutdown_sync);
 }
 
 /**
@@ -201,7 +228,7 @@ static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic
  *
  * Context:
  * * the callback, or wherever neither it nor a start can run
- * * if another CPU starts @periodic anew, the answer is that of the new series; on a
+ * * if another CPU starts @periodic anew, the answer is that of the new start; on a
  *   machine of 32 bits, the value may be torn
  * Return:
  * * ns on the wheel's clock

@@ -42,7 +42,6 @@
 #ifndef _LINUX_TWHEEL_POLICY_H
 #define _LINUX_TWHEEL_POLICY_H
 
-#include <linux/spinlock.h>
 #include <linux/types.h>
 
 #include <linux/twheel.h>
@@ -66,24 +65,6 @@ enum twheel_next {
 	TWHEEL_AGAIN,
 };
 
-/**
- * struct twheel_series - callbacks that follow one another
- * @timer: waits for the next one
- * @lock: guards what is below, and that @timer is armed for the present series
- *	only
- * @number: changes with every start and every stop, so that a callback's answer
- *	is known to be out of date
- * @on: started and not stopped
- *
- * All fields are private.
- */
-struct twheel_series {
-	struct twheel_timer timer;
-	raw_spinlock_t lock;
-	unsigned int number;
-	bool on;
-};
-
 enum __twheel_policy {
 	__TWHEEL_PERIODIC,
 	__TWHEEL_IDLE,
@@ -92,31 +73,5 @@ enum __twheel_policy {
 void __twheel_policy_init(struct twheel_timer *timer, enum __twheel_policy policy,
 			  struct twheel *wheel, const char *name,
 			  struct lock_class_key *key);
-
-/* End a series, without waiting. One of zeros has no lock to take. */
-static inline int __twheel_series_end(struct twheel_series *s)
-{
-	unsigned long flags;
-	int ret;
-
-	if (!READ_ONCE(s->timer.base))
-		return twheel_cancel(&s->timer);
-	raw_spin_lock_irqsave(&s->lock, flags);
-	s->number++;
-	s->on = false;
-	ret = twheel_cancel(&s->timer);
-	raw_spin_unlock_irqrestore(&s->lock, flags);
-	return ret;
-}
-
-/* Ended first, it cannot keep the wait going by arming its timer again and again. */
-static inline int __twheel_series_end_sync(struct twheel_series *s,
-					   int (*sync)(struct twheel_timer *timer))
-{
-	int ended = __twheel_series_end(s);
-	int ret = sync(&s->timer);
-
-	return ret < 0 ? ret : ret | ended;
-}
 
 #endif /* _LINUX_TWHEEL_POLICY_H */

@@ -9,24 +9,6 @@
 #include <linux/twheel.h>
 
 /**
- * enum twheel_state - where a timer stands
- * @TWHEEL_IDLE: not armed since it was initialised, or never initialised
- * @TWHEEL_SHUTDOWN: shut down; arming it fails
- * @TWHEEL_PENDING: armed; its deadline is ahead, or is being served just now
- * @TWHEEL_FIRED: its last deadline was reached; the callback runs or has run
- * @TWHEEL_CANCELLED: cancelled before its deadline was served
- * @TWHEEL_UNFIRED: handed back by twheel_stop()
- */
-enum twheel_state {
-	TWHEEL_IDLE,
-	TWHEEL_SHUTDOWN,
-	TWHEEL_PENDING,
-	TWHEEL_FIRED,
-	TWHEEL_CANCELLED,
-	TWHEEL_UNFIRED,
-};
-
-/**
  * twheel_state() - where a timer stands
  * @timer: the timer
  *

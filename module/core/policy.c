@@ -1,23 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policies over plain timers: periodic work, idle watches.
- *
- * Periodic work is a series: callbacks that follow one another. The difficulty is what happens
- * while a callback runs, perhaps on another CPU. Then the timer is not pending, and a cancel
- * finds nothing to cancel. So each start and each stop changes the number of the series, under
- * the lock under which the timer is armed too:
- *
- *  - A callback that has ended arms the timer only if the number is what it was
- *    when it began. A stop in between is obeyed, and the deadline of a new start
- *    is left alone.
- *  - The wheel may have claimed the timer just before a stop, and call it after
- *    that: the callback finds the series off. After a start, it finds the timer
- *    pending, as nobody else arms it: then this call is not for the new deadline,
- *    and does nothing.
- *
- * The lock is not held while a caller's callback runs. It is not touched after a
- * callback that says that it is done, which may have freed the object. A wheel may
- * call back in any context, so interrupts are left as they are.
+ * Policies over plain timers: periodic work, idle watches. What periodic work does is in
+ * engine/policy.h, the same for process wheels. A wheel may call back in any context, so its lock
+ * leaves interrupts as they are.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -27,27 +12,36 @@
 
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
-#include <linux/twheel_state.h>
 
+#include "../engine/policy.h"
 #include "../export.h"
 #include "base.h"
 #include "debug.h"
 #include "timer.h"
 
-static bool policy_is_span(u64 ns)
+static inline unsigned long tw_periodic_lock(struct twheel_periodic *p)
+	__acquires(&p->lock)
 {
-	return ns && ns <= TWHEEL_SPAN_MAX;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&p->lock, flags);
+	return flags;
 }
 
-/* An instant and a span, short of wrapping around. */
-static u64 policy_later(u64 ns, u64 span)
+static inline void tw_periodic_unlock(struct twheel_periodic *p, unsigned long flags)
+	__releases(&p->lock)
 {
-	return ns > TWHEEL_NEVER - span ? TWHEEL_NEVER : ns + span;
+	raw_spin_unlock_irqrestore(&p->lock, flags);
 }
 
-static u64 policy_now(const struct twheel_series *s)
+static inline u64 tw_periodic_now(const struct twheel_periodic *p)
 {
-	return twheel_now(twheel_of(&s->timer));
+	return twheel_now(twheel_of(&p->timer));
+}
+
+static inline int tw_periodic_arm(struct twheel_periodic *p, u64 deadline_ns)
+{
+	return twheel_arm_at(&p->timer, deadline_ns);
 }
 
 /* The callback of a policy calls @function of its user: messages are to name that. */
@@ -56,84 +50,12 @@ static void policy_calls(const struct twheel_timer *timer, const void *function)
 	WRITE_ONCE(READ_ONCE(timer->base)->last, function);
 }
 
-/* With the lock, the timer has been called: whether that is for the present series. */
-static bool series_due(const struct twheel_series *s)
-{
-	lockdep_assert_held(&s->lock);
-	return s->on && twheel_state(&s->timer) == TWHEEL_FIRED;
-}
-
-/*
- * With the lock: wait for @deadline next. If that fails, the series is over.
- * Returns what twheel_arm_at() has returned.
- */
-static int series_arm(struct twheel_series *s, u64 deadline)
-{
-	int ret;
-
-	lockdep_assert_held(&s->lock);
-	ret = twheel_arm_at(&s->timer, deadline);
-	s->on = ret >= 0;
-	return ret;
-}
-
-/* With the lock: series_arm() for a new series. */
-static int series_begin(struct twheel_series *s, u64 deadline)
-{
-	s->number++;
-	return series_arm(s, deadline);
-}
-
-/* With the lock: find the deadline that this is for, and count those that were missed. */
-static void periodic_count(struct twheel_periodic *p)
-{
-	u64 now = policy_now(&p->series);
-	u64 overruns = 0;
-
-	if (p->pace == TWHEEL_FIXED_RATE && now > p->deadline)
-		overruns = div64_u64(now - p->deadline, p->period);
-	p->overruns = overruns;
-	p->missed += overruns;
-	p->deadline += overruns * p->period;
-}
-
-static void periodic_again(struct twheel_periodic *p, unsigned int number)
-{
-	unsigned long flags;
-	u64 next;
-	int ret;
-
-	raw_spin_lock_irqsave(&p->series.lock, flags);
-	if (p->series.number == number) {
-		next = p->pace == TWHEEL_FIXED_RATE ? p->deadline : policy_now(&p->series);
-		next = policy_later(next, p->period);
-		ret = series_arm(&p->series, next);
-		if (ret < 0)
-			p->error = ret;
-		else
-			p->deadline = next;
-	}
-	raw_spin_unlock_irqrestore(&p->series.lock, flags);
-}
-
 static void periodic_fire(struct twheel_timer *timer)
 {
-	struct twheel_periodic *p;
-	unsigned long flags;
-	unsigned int number;
-	bool due;
+	struct twheel_periodic *p = container_of(timer, struct twheel_periodic, timer);
 
-	p = container_of(timer, struct twheel_periodic, series.timer);
 	policy_calls(timer, p->function);
-	raw_spin_lock_irqsave(&p->series.lock, flags);
-	number = p->series.number;
-	due = series_due(&p->series);
-	if (due)
-		periodic_count(p);
-	raw_spin_unlock_irqrestore(&p->series.lock, flags);
-
-	if (due && p->function(p) == TWHEEL_AGAIN)
-		periodic_again(p, number);
+	tw_periodic_fire(p);
 }
 
 /**
@@ -152,30 +74,18 @@ static void periodic_fire(struct twheel_timer *timer)
 int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64 first_ns,
 			    u64 period_ns, enum twheel_pace pace)
 {
-	struct twheel_series *s = &periodic->series;
-	unsigned long flags;
-	int ret;
+	struct twheel_timer *timer = &periodic->timer;
 
-	if (!periodic->function || !policy_is_span(period_ns) ||
+	if (!periodic->function || !tw_span_valid(period_ns) ||
 	    (pace != TWHEEL_FIXED_RATE && pace != TWHEEL_FIXED_DELAY))
 		return -EINVAL;
 	/* Of zeros, it has no lock either. */
-	if (from_now || pace == TWHEEL_FIXED_DELAY ? !tw_timer_takes_delay(&s->timer) :
-						     !tw_timer_any_base(&s->timer))
+	if (from_now || pace == TWHEEL_FIXED_DELAY ? !tw_timer_takes_delay(timer) :
+						     !tw_timer_any_base(timer))
 		return -EINVAL;
 	if (from_now)
-		first_ns = policy_later(policy_now(s), first_ns);
-
-	raw_spin_lock_irqsave(&s->lock, flags);
-	periodic->pace = pace;
-	periodic->error = 0;
-	periodic->period = period_ns;
-	periodic->deadline = min(first_ns, TWHEEL_NEVER);
-	periodic->overruns = 0;
-	periodic->missed = 0;
-	ret = series_begin(s, periodic->deadline);
-	raw_spin_unlock_irqrestore(&s->lock, flags);
-	return ret;
+		first_ns = tw_span_after(tw_periodic_now(periodic), first_ns);
+	return tw_periodic_begin(periodic, first_ns, period_ns, pace);
 }
 TW_EXPORT(__twheel_periodic_start);
 
@@ -205,15 +115,13 @@ void __twheel_policy_init(struct twheel_timer *timer, enum __twheel_policy polic
 		[__TWHEEL_PERIODIC]	= periodic_fire,
 		[__TWHEEL_IDLE]		= idle_fire,
 	};
-
-	struct twheel_series *s = container_of(timer, struct twheel_series, timer);
+	struct twheel_periodic *p = container_of(timer, struct twheel_periodic, timer);
 
 	__twheel_timer_init(timer, wheel, functions[policy], false, name, key);
 	if (policy == __TWHEEL_IDLE)
 		return;
-	raw_spin_lock_init(&s->lock);
-	s->number = 0;
-	s->on = false;
+	raw_spin_lock_init(&p->lock);
+	p->number = 0;
 }
 TW_EXPORT(__twheel_policy_init);
 
@@ -223,7 +131,7 @@ const void *tw_debug_function(const struct twheel_timer *timer)
 	twheel_fn function = READ_ONCE(timer->function);
 
 	if (function == periodic_fire)
-		return container_of(timer, struct twheel_periodic, series.timer)->function;
+		return container_of(timer, struct twheel_periodic, timer)->function;
 	if (function == idle_fire)
 		return container_of(timer, struct twheel_idle, timer)->function;
 	return function;

@@ -146,6 +146,9 @@ static inline unsigned int tw_top_bit(u64 x)
 }
 
 /* Words that may be changed without a lock */
+#define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, value)	__atomic_store_n(&(x), value, __ATOMIC_RELAXED)
+
 typedef struct {
 	s64 counter;
 } __aligned(8) atomic64_t;

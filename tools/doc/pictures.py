@@ -231,7 +231,7 @@ def locks(folder):
         "file": (24, 254, "green", ("tw_file.lock", "spinlock; only tasks take it")),
         "wheels": (340, 84, "grey", ("instances_lock", "mutex: the list of all wheels")),
         "expiry": (660, 84, "orange", ("expiry_lock", "PREEMPT_RT: across a soft pass")),
-        "series": (660, 164, "green", ("twheel_series.lock", "raw: periodic work")),
+        "series": (660, 164, "green", ("twheel_periodic.lock", "raw: periodic work")),
         "base": (340, 254, "blue", ("twheel_base.lock", "raw, interrupts off; a slice at most")),
         "to": (660, 254, "blue", ("a second twheel_base.lock", "tried; else both, by address")),
         "wait": (340, 334, "back", ("hrtimer", "the kernel's own locks")),

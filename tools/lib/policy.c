@@ -1,91 +1,62 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Periodic work and idle watches on process wheels.
- *
- * Each start and each stop of periodic work changes its number, under the wheel's lock. A
- * callback that has ended arms the timer only if the number is what it was when it began. The
- * wheel may have taken the timer just before a stop or a start. Then there is no period, or the
- * timer is pending, and the callback is not called.
+ * Periodic work and idle watches on process wheels. What periodic work does is in
+ * engine/policy.h, the same for kernel wheels.
  */
 #include "process.h"
 #include "twheel_policy.h"
 
-static bool policy_is_span(u64 ns)
+#include "../../module/engine/policy.h"
+
+/* The wheel's lock guards the work, too. */
+static inline unsigned long tw_periodic_lock(struct twheel_periodic *p)
 {
-	return ns && ns <= TWHEEL_SPAN_MAX;
+	tw_lock(tw_wheel_of(&p->timer));
+	return 0;
 }
 
-/* With the lock: a callback is due. Its deadline is the last one that has passed. */
-static void periodic_count(struct twheel_periodic *p, u64 now)
+static inline void tw_periodic_unlock(struct twheel_periodic *p, unsigned long flags)
 {
-	p->overruns = 0;
-	if (p->pace == TWHEEL_FIXED_RATE && now > p->deadline)
-		p->overruns = (now - p->deadline) / p->period;
-	p->missed += p->overruns;
-	p->deadline += p->overruns * p->period;
+	(void)flags;
+	tw_unlock(tw_wheel_of(&p->timer));
+}
+
+static inline u64 tw_periodic_now(const struct twheel_periodic *p)
+{
+	return tw_clock_read(tw_wheel_of(&p->timer));
+}
+
+static inline int tw_periodic_arm(struct twheel_periodic *p, u64 deadline_ns)
+{
+	return tw_timer_arm(tw_wheel_of(&p->timer), &p->timer, tw_deadline_word(deadline_ns));
 }
 
 static void periodic_fire(struct twheel_timer *timer)
 {
-	struct twheel_periodic *p = (struct twheel_periodic *)timer;
-	struct twheel *w = tw_wheel_of(timer);
-	unsigned int number;
-	bool due;
-	u64 next;
-	int ret;
-
-	tw_lock(w);
-	number = p->series.number;
-	due = p->period && !twheel_pending(timer);
-	if (due)
-		periodic_count(p, tw_clock_read(w));
-	tw_unlock(w);
-	if (!due || p->function(p) == TWHEEL_DONE)
-		return;
-	tw_lock(w);
-	if (p->series.number == number) {
-		next = p->pace == TWHEEL_FIXED_DELAY ? tw_clock_read(w) : p->deadline;
-		next += p->period;
-		ret = tw_timer_arm(w, timer, tw_deadline_word(next));
-		if (ret >= 0)
-			p->deadline = next;
-		__atomic_store_n(&p->error, ret, __ATOMIC_RELAXED);
-	}
-	tw_unlock(w);
+	tw_periodic_fire((struct twheel_periodic *)timer);
 }
 
 void twheel_periodic_init(struct twheel_periodic *p, struct twheel *w,
 			  twheel_periodic_fn function)
 {
 	*p = (struct twheel_periodic) { .function = function };
-	twheel_timer_init(&p->series.timer, w, function ? periodic_fire : NULL);
+	twheel_timer_init(&p->timer, w, function ? periodic_fire : NULL);
 }
 
 int twheel_periodic_start_at(struct twheel_periodic *p, uint64_t first_ns, uint64_t period_ns,
 			     enum twheel_pace pace)
 {
-	struct twheel *w = tw_wheel_of(&p->series.timer);
-	int ret;
+	const struct twheel *w = tw_wheel_of(&p->timer);
 
-	if (!w || !policy_is_span(period_ns) || (unsigned int)pace > TWHEEL_FIXED_DELAY ||
+	if (!w || !tw_span_valid(period_ns) || (unsigned int)pace > TWHEEL_FIXED_DELAY ||
 	    (pace == TWHEEL_FIXED_DELAY && tw_settable(w)))
 		return -EINVAL;
-	tw_lock(w);
-	p->series.number++;
-	p->pace = pace;
-	p->deadline = min(first_ns, TWHEEL_NEVER);
-	p->overruns = 0;
-	p->missed = 0;
-	__atomic_store_n(&p->error, 0, __ATOMIC_RELAXED);
-	ret = tw_timer_arm(w, &p->series.timer, tw_deadline_word(first_ns));
-	p->period = ret < 0 ? 0 : period_ns;
-	tw_unlock(w);
-	return ret;
+	return tw_periodic_begin(p, first_ns, period_ns, pace);
 }
 
 int twheel_periodic_start(struct twheel_periodic *p, uint64_t period_ns, enum twheel_pace pace)
 {
-	struct twheel *w = tw_wheel_of(&p->series.timer);
+	const struct twheel *w = tw_wheel_of(&p->timer);
 
 	if (!w || tw_settable(w))
 		return -EINVAL;
@@ -94,15 +65,15 @@ int twheel_periodic_start(struct twheel_periodic *p, uint64_t period_ns, enum tw
 
 int twheel_periodic_stop(struct twheel_periodic *p)
 {
-	struct twheel *w = tw_wheel_of(&p->series.timer);
+	struct twheel *w = tw_wheel_of(&p->timer);
 	int ret;
 
 	if (!w)
 		return 0;
 	tw_lock(w);
-	p->series.number++;
+	p->number++;
 	p->period = 0;
-	ret = tw_timer_withdraw(w, &p->series.timer, TW_CANCELLED);
+	ret = tw_timer_withdraw(w, &p->timer, TWHEEL_CANCELLED);
 	tw_unlock(w);
 	return ret;
 }
@@ -110,7 +81,7 @@ int twheel_periodic_stop(struct twheel_periodic *p)
 /* Stopped first, it cannot keep the wait going. */
 static int periodic_end(struct twheel_periodic *p, int (*sync)(struct twheel_timer *timer))
 {
-	int stopped = twheel_periodic_stop(p), ret = sync(&p->series.timer);
+	int stopped = twheel_periodic_stop(p), ret = sync(&p->timer);
 
 	return ret < 0 ? ret : ret | stopped;
 }
@@ -138,22 +109,23 @@ void twheel_idle_init(struct twheel_idle *idle, struct twheel *w, twheel_idle_fn
 	twheel_timer_init(&idle->timer, w, function ? idle_fire : NULL);
 }
 
-/* A touch may come after the clock was read, and before the move: extend before it can fire. */
+/*
+ * The timeout first: a touch from now on counts with the new one. A touch may come after the clock
+ * was read, and before the move: extend before it can fire.
+ */
 static int idle_set(struct twheel_idle *idle, u64 timeout_ns, bool start)
 {
 	struct twheel_timer *timer = &idle->timer;
 	struct twheel *w = tw_wheel_of(timer);
 	int ret = -ENOENT;
 
-	if (!policy_is_span(timeout_ns) || !w || tw_settable(w))
+	if (!w || tw_settable(w) || !tw_span_valid(timeout_ns))
 		return -EINVAL;
 	tw_lock(w);
-	if (start || twheel_pending(timer))
+	if (start || twheel_pending(timer)) {
+		WRITE_ONCE(idle->timeout, timeout_ns);
 		ret = tw_timer_arm(w, timer, tw_deadline_word(tw_clock_read(w) + timeout_ns));
-	if (ret >= 0) {
-		__atomic_store_n(&idle->timeout, timeout_ns, __ATOMIC_RELAXED);
-		tw_node_extend(tw_node(timer),
-			       tw_deadline_word(tw_clock_read(w) + timeout_ns));
+		tw_node_extend(tw_node(timer), tw_deadline_word(tw_clock_read(w) + timeout_ns));
 	}
 	tw_unlock(w);
 	return ret;

@@ -106,7 +106,7 @@ void tw_end_waits(struct twheel *w)
 	struct tw_call *call = w->calls;
 
 	if (call->cancelled) {
-		*call->cancelled = tw_timer_withdraw(w, call->timer, TW_CANCELLED);
+		*call->cancelled = tw_timer_withdraw(w, call->timer, TWHEEL_CANCELLED);
 		call->cancelled = NULL;
 	}
 	__atomic_fetch_add(&w->ended, 1, __ATOMIC_RELAXED);
@@ -349,7 +349,7 @@ long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, v
 	w->server = tw_self();
 	while ((node = tw_wheel_evict(&w->wheel))) {
 		call.timer = (struct twheel_timer *)node;
-		__atomic_store_n(&node->word.counter, TW_UNFIRED, __ATOMIC_RELAXED);
+		__atomic_store_n(&node->word.counter, TWHEEL_UNFIRED, __ATOMIC_RELAXED);
 		w->unfired++;
 		count++;
 		tw_unlock(w);
@@ -422,5 +422,5 @@ void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn f
 	timer->tw_link[1] = NULL;
 	timer->tw_function = armable ? function : NULL;
 	timer->tw_base = armable ? &w->base : NULL;
-	__atomic_store_n(&tw_node(timer)->word.counter, armable ? TW_IDLE : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&tw_node(timer)->word.counter, armable ? TW_WORD_READY : 0, __ATOMIC_RELAXED);
 }

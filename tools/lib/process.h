@@ -10,16 +10,6 @@
 
 #include "twheel.h"
 
-/*
- * States. Zeros, a timer that is shut down and one that is pending are below the others. So one
- * comparison tells whether a timer can just be started.
- */
-#define TW_SHUTDOWN	8
-#define TW_IDLE		9
-#define TW_FIRED	10
-#define TW_CANCELLED	11
-#define TW_UNFIRED	12
-
 /**
  * struct tw_call - a call that serves the wheel, and may have been made by a callback; or
  *	twheel_stop()

@@ -289,8 +289,8 @@ static inline bool serve_claim(struct twheel *w, struct twheel_node *node)
 	if (unlikely((u64)word > w->wheel.now_word))
 		return false;
 	if (unlikely(w->base.threads))
-		return atomic64_try_cmpxchg(&node->word, &word, TW_FIRED);
-	node->word.counter = TW_FIRED;
+		return atomic64_try_cmpxchg(&node->word, &word, TWHEEL_FIRED);
+	node->word.counter = TWHEEL_FIRED;
 	return true;
 }
 

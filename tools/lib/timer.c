@@ -20,7 +20,7 @@ static inline void timer_set_word(struct twheel_timer *timer, s64 word)
 static inline bool __attribute__((__no_sanitize_thread__))
 timer_startable(const struct twheel_timer *timer)
 {
-	return timer->tw_word >= TW_IDLE;
+	return timer->tw_word > TWHEEL_SHUTDOWN;
 }
 
 /* The timer needs attention soon, or at once. The position follows the clock first. */
@@ -49,7 +49,7 @@ static inline void timer_enqueue(struct twheel *w, struct twheel_timer *timer, s
 /* Give a timer that is not pending its first deadline. */
 static int timer_start(struct twheel *w, struct twheel_timer *timer, s64 word, s64 old)
 {
-	if (w->end || old == TW_SHUTDOWN)
+	if (w->end || old == TWHEEL_SHUTDOWN)
 		return -ESHUTDOWN;
 	if (tw_pending(w) >= w->max_pending)
 		return -ENOSPC;
@@ -245,7 +245,7 @@ int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns)
 int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state)
 {
 	if (timer_word(timer) >= 0) {
-		if (state == TW_SHUTDOWN)
+		if (state == TWHEEL_SHUTDOWN)
 			timer_set_word(timer, state);
 		return 0;
 	}
@@ -263,7 +263,7 @@ static noinline int timer_cancel_shared(struct twheel *w, struct twheel_timer *t
 	int ret;
 
 	tw_lock(w);
-	ret = tw_timer_withdraw(w, timer, TW_CANCELLED);
+	ret = tw_timer_withdraw(w, timer, TWHEEL_CANCELLED);
 	tw_unlock(w);
 	return ret;
 }
@@ -275,7 +275,7 @@ int twheel_cancel_pending(struct twheel_timer *timer)
 
 	if (unlikely(w->base.threads))
 		return timer_cancel_shared(w, timer);
-	timer_set_word(timer, TW_CANCELLED);
+	timer_set_word(timer, TWHEEL_CANCELLED);
 	w->cancelled++;
 	tw_wheel_dequeue(&w->wheel, tw_node(timer));
 	return 1;
@@ -300,7 +300,7 @@ static int timer_end(struct twheel_timer *timer, s64 state)
 			tw_unlock(w);
 			return -EDEADLK;
 		}
-		if (state == TW_SHUTDOWN)
+		if (state == TWHEEL_SHUTDOWN)
 			ret |= tw_timer_withdraw(w, timer, state);
 		else if (!call->cancelled)
 			call->cancelled = &cancelled;
@@ -313,12 +313,12 @@ static int timer_end(struct twheel_timer *timer, s64 state)
 
 int twheel_cancel_sync(struct twheel_timer *timer)
 {
-	return timer_end(timer, TW_CANCELLED);
+	return timer_end(timer, TWHEEL_CANCELLED);
 }
 
 int twheel_shutdown_sync(struct twheel_timer *timer)
 {
-	return timer_end(timer, TW_SHUTDOWN);
+	return timer_end(timer, TWHEEL_SHUTDOWN);
 }
 
 uint64_t twheel_remaining(const struct twheel_timer *timer)

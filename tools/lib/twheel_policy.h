@@ -47,16 +47,14 @@ struct twheel_idle;
 typedef enum twheel_next (*twheel_periodic_fn)(struct twheel_periodic *periodic);
 typedef void (*twheel_idle_fn)(struct twheel_idle *idle);
 
-/* Private. The number changes with each start and stop. */
-struct twheel_series {
+/*
+ * Work that recurs. The number changes with each start and stop. A later version may take fields
+ * from those that are reserved, which init makes zeros.
+ */
+struct twheel_periodic {
 	struct twheel_timer timer;
 	unsigned int number;
-	unsigned int reserved;
-};
-
-/* Work that recurs. A later version may take fields from @reserved, which init makes zeros. */
-struct twheel_periodic {
-	struct twheel_series series;
+	unsigned int reserved_int;
 	twheel_periodic_fn function;
 	enum twheel_pace pace;
 	int error;

@@ -42,7 +42,7 @@ static inline struct twheel_idle *scene_idle(void)
 
 static inline struct twheel_periodic *scene_periodic(void)
 {
-	return container_of(scene_timers[SCENE_PERIODIC], struct twheel_periodic, series.timer);
+	return container_of(scene_timers[SCENE_PERIODIC], struct twheel_periodic, timer);
 }
 
 static inline u64 scene_at(unsigned int ms)

@@ -424,7 +424,7 @@ TEST(room)
 	CHECK(!memcmp(&periodic, &no_work, sizeof(periodic)));
 	CHECK(!memcmp(&idle, &no_watch, sizeof(idle)));
 	CHECK(sizeof(periodic.reserved) >= 32 && sizeof(idle.reserved) >= 16);
-	CHECK(sizeof(periodic.series.reserved) == sizeof(periodic.series.number));
+	CHECK(sizeof(periodic.reserved_int) == sizeof(periodic.number));
 	CHECK(twheel_destroy(wheel) == 0);
 }
 

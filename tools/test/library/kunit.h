@@ -18,8 +18,6 @@
 #define U64_MAX			UINT64_MAX
 #define NSEC_PER_USEC		1000L
 #define max_t(type, a, b)	max((type)(a), (type)(b))
-#define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
-#define WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)
 #define GFP_KERNEL		0
 #define kmalloc(size, flags)	malloc(size)
 #define kfree(p)		free(p)

@@ -43,20 +43,11 @@ static inline struct twheel *process_wheel_create(const struct twheel_config *co
 /* A program has no passes. */
 #define pass_count(wheel)	0
 
-enum twheel_state {
-	TWHEEL_IDLE		= TW_IDLE,
-	TWHEEL_SHUTDOWN		= TW_SHUTDOWN,
-	TWHEEL_PENDING		= -1,
-	TWHEEL_FIRED		= TW_FIRED,
-	TWHEEL_CANCELLED	= TW_CANCELLED,
-	TWHEEL_UNFIRED		= TW_UNFIRED,
-};
-
 static inline enum twheel_state twheel_state(const struct twheel_timer *timer)
 {
 	long long word = READ_ONCE(timer->tw_word);
 
-	return word < 0 ? TWHEEL_PENDING : word ? (enum twheel_state)word : TWHEEL_IDLE;
+	return word < 0 ? TWHEEL_PENDING : (enum twheel_state)(word & ~TW_WORD_READY);
 }
 
 /* Wait until @condition is true; false if it does not become so. */

@@ -436,7 +436,7 @@ static void policy_round(unsigned int i)
 	ret = twheel_idle_stop_sync(&policy.idle);
 	CHECK(ret == 1 || ret == 0);
 	__atomic_store_n(&policy.stopped, 1, __ATOMIC_RELAXED);
-	CHECK(!twheel_pending(&policy.periodic.series.timer));
+	CHECK(!twheel_pending(&policy.periodic.timer));
 	CHECK(!twheel_pending(&policy.idle.timer));
 	if (i % 5 == 0) {
 		CHECK(twheel_periodic_start(&policy.periodic, 1, 0) == -ESHUTDOWN);
@@ -450,7 +450,7 @@ static void policy_round(unsigned int i)
 /* A stop or a start comes when the wheel has taken the timer, and before the callback. */
 static void policy_just_taken(unsigned int i)
 {
-	const struct twheel_timer *timer = &policy.periodic.series.timer;
+	const struct twheel_timer *timer = &policy.periodic.timer;
 	uint64_t hour;
 	int ret;
 

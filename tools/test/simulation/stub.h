@@ -109,6 +109,7 @@ void stub_say(const char *what, const char *format, ...);
 #define __must_hold(lock)
 #define __release(lock)
 #define __releases(lock)
+#define __acquires(lock)
 #define __user
 #define noinline_for_stack	noinline
 #define fallthrough		__attribute__((__fallthrough__))
@@ -154,6 +155,8 @@ static inline unsigned int bitmap_weight(const unsigned long *map, unsigned int 
 }
 
 /* Words that others see. A point comes before each access. */
+#undef READ_ONCE
+#undef WRITE_ONCE
 #define READ_ONCE(x)		(*({ stub_point(); (volatile __typeof__(x) *)&(x); }))
 #define WRITE_ONCE(x, value)	\
 	do { stub_point(); *(volatile __typeof__(x) *)&(x) = (value); } while (0)
