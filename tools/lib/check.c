@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
+ * Mistakes of programs. A callback that does not return is found always.
+ *
  * A library that is built with -DTWHEEL_CHECK finds out that a pending timer was initialised again,
  * moved, copied, overwritten or freed. It names the timer on stderr and aborts. Such a timer is
  * still in a list, where its neighbours point to it: so whoever changes a list looks at both. A
@@ -7,9 +9,27 @@
  *
  * All wheels have a lock then, so no inline function goes without the library.
  */
-#ifdef TWHEEL_CHECK
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "process.h"
+
+/* tw_die() - say a mistake of the program, and abort. Writing is a cancellation point */
+void tw_die(const char *format, ...)
+{
+	va_list args;
+	int ignored;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ignored);
+	va_start(args, format);
+	vdprintf(STDERR_FILENO, format, args);
+	va_end(args);
+	abort();
+}
+
+#ifdef TWHEEL_CHECK
 
 /* tw_check_link() - whether a node and what should point to it agree, and the next with both */
 void tw_check_link(const struct hlist_node *link, struct hlist_node *const *pprev)

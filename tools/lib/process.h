@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Process wheels, inside. process.c: their life; timer.c: arm and cancel; serve.c: callbacks,
- * and the descriptor; policy.c: what stands on timers; check.c: what finds mistakes.
+ * Process wheels, inside. From below: check.c finds mistakes; lock.c: lock, waits, clock; serve.c:
+ * callbacks, and the descriptor; timer.c: arm and cancel; process.c: the life of wheels and
+ * timers; policy.c: what stands on timers. Each calls only those before it.
  */
 #ifndef LIBTWHEEL_PROCESS_H
 #define LIBTWHEEL_PROCESS_H
@@ -90,7 +91,6 @@ struct twheel {
 };
 
 void __attribute__((__format__(__printf__, 1, 2), __noreturn__)) tw_die(const char *format, ...);
-void tw_call_left(void);
 void tw_lock_wait(struct twheel *w);
 void tw_lock_wake(struct twheel *w);
 void tw_wait_for_end(struct twheel *w);
@@ -101,7 +101,6 @@ void tw_alarm_lower(struct twheel *w);
 void tw_alarm_stop(struct twheel *w);
 void tw_alarm_close(struct twheel *w);
 int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word);
-int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state);
 
 #ifdef TWHEEL_CHECK
 #define TW_CHECKED	true
@@ -161,13 +160,37 @@ do {									\
 static inline void tw_call_check(const bool *returned)
 {
 	if (unlikely(!*returned))
-		tw_call_left();
+		tw_die("twheel: a callback did not return\n");
+}
+
+static inline s64 tw_timer_word(const struct twheel_timer *timer)
+{
+	return atomic64_read(&tw_node(timer)->word);
+}
+
+static inline void tw_timer_set_word(struct twheel_timer *timer, s64 word)
+{
+	atomic64_set(&tw_node(timer)->word, word);
 }
 
 /* Then the wheel takes no delays. */
 static inline bool tw_settable(const struct twheel *w)
 {
 	return w->clock == TWHEEL_CLOCK_REALTIME || w->clock == TWHEEL_CLOCK_TAI;
+}
+
+/* With the lock: a shutdown is for timers that are not pending as well. */
+static inline int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state)
+{
+	if (tw_timer_word(timer) >= 0) {
+		if (state == TWHEEL_SHUTDOWN)
+			tw_timer_set_word(timer, state);
+		return 0;
+	}
+	tw_timer_set_word(timer, state);
+	tw_wheel_dequeue(&w->wheel, tw_node(timer));
+	w->cancelled++;
+	return 1;
 }
 
 static inline u64 tw_pending(const struct twheel *w)

@@ -2,16 +2,6 @@
 /* Timers of process wheels: arm, modify, extend, cancel. */
 #include "process.h"
 
-static inline s64 timer_word(const struct twheel_timer *timer)
-{
-	return atomic64_read(&tw_node(timer)->word);
-}
-
-static inline void timer_set_word(struct twheel_timer *timer, s64 word)
-{
-	atomic64_set(&tw_node(timer)->word, word);
-}
-
 /*
  * Whether it is initialised, and neither pending nor shut down. A plain read, which the compiler
  * makes a comparison in memory. Where there are other threads, all is looked at once more under
@@ -41,7 +31,7 @@ static inline void timer_enqueue(struct twheel *w, struct twheel_timer *timer, s
 {
 	struct twheel_node *node = tw_node(timer);
 
-	timer_set_word(timer, word);
+	tw_timer_set_word(timer, word);
 	if (unlikely(!tw_wheel_enqueue(&w->wheel, node, word)))
 		timer_enqueue_near(w, node);
 }
@@ -69,7 +59,7 @@ static int timer_move(struct twheel *w, struct twheel_timer *timer, s64 word, s6
 	tw_check_link(&tw_node(timer)->link, tw_node(timer)->link.pprev);
 	if (word >= old) {
 		if (!w->base.threads)
-			timer_set_word(timer, word);
+			tw_timer_set_word(timer, word);
 		if (!w->base.threads || tw_node_extend(tw_node(timer), word) >= 0)
 			return 1;
 	}
@@ -81,7 +71,7 @@ static int timer_move(struct twheel *w, struct twheel_timer *timer, s64 word, s6
 /* tw_timer_arm() - with the lock: arm a timer of the wheel */
 int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word)
 {
-	s64 old = timer_word(timer);
+	s64 old = tw_timer_word(timer);
 
 	if (old < 0)
 		return timer_move(w, timer, word, old);
@@ -119,7 +109,7 @@ static noinline int timer_arm_other(struct twheel_timer *timer, s64 word)
 	if (unlikely(w->bound) || unlikely(!timer_startable(timer)) ||
 	    unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
 		return timer_arm_locked(w, timer, word);
-	timer_set_word(timer, word);
+	tw_timer_set_word(timer, word);
 	w->armed++;
 	tw_unlock(w);
 	return 0;
@@ -147,7 +137,7 @@ int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
 		return timer_arm_other(timer, word);
 	if (unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
 		return timer_arm(timer, word);
-	timer_set_word(timer, word);
+	tw_timer_set_word(timer, word);
 	w->armed++;
 	return 0;
 }
@@ -161,7 +151,7 @@ int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns)
 	if (unlikely(!w))
 		return ret;
 	tw_lock(w);
-	old = timer_word(timer);
+	old = tw_timer_word(timer);
 	if (likely(old < 0))
 		ret = tw_lost(w) ?: timer_move(w, timer, word, old);
 	tw_unlock(w);
@@ -175,7 +165,7 @@ int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns)
 
 	if (TW_CHECKED) {
 		tw_lock(w);
-		if (timer_word(timer) < 0)
+		if (tw_timer_word(timer) < 0)
 			tw_check_link(&node->link, node->link.pprev);
 		tw_unlock(w);
 	}
@@ -241,20 +231,6 @@ int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns)
 	return ret ?: twheel_extend_at(timer, deadline_ns);
 }
 
-/* tw_timer_withdraw() - with the lock; a shutdown is for timers that are not pending as well */
-int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state)
-{
-	if (timer_word(timer) >= 0) {
-		if (state == TWHEEL_SHUTDOWN)
-			timer_set_word(timer, state);
-		return 0;
-	}
-	timer_set_word(timer, state);
-	tw_wheel_dequeue(&w->wheel, tw_node(timer));
-	w->cancelled++;
-	return 1;
-}
-
 /* The library has it as well, for those who do not inline it, or look it up by its name. */
 extern inline int twheel_cancel(struct twheel_timer *timer);
 
@@ -275,7 +251,7 @@ int twheel_cancel_pending(struct twheel_timer *timer)
 
 	if (unlikely(w->base.threads))
 		return timer_cancel_shared(w, timer);
-	timer_set_word(timer, TWHEEL_CANCELLED);
+	tw_timer_set_word(timer, TWHEEL_CANCELLED);
 	w->cancelled++;
 	tw_wheel_dequeue(&w->wheel, tw_node(timer));
 	return 1;

@@ -22,7 +22,7 @@ need gcc g++ clang-14 libc6-dev python3 pkg-config libev-dev libuv1-dev libevent
 	libsystemd-dev libglib2.0-dev libboost-dev
 [ "$(uname -m)" != x86_64 ] || need gcc-multilib
 
-library=("$ROOT"/tools/lib/{process,timer,serve,policy,check}.c "$ROOT"/module/engine/*.c)
+library=("$ROOT"/tools/lib/{lock,check,serve,timer,process,policy}.c "$ROOT"/module/engine/*.c)
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
 	-fexceptions
 	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -DPROCESS_WHEELS
