@@ -290,7 +290,8 @@ void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn f
 			call->timer = NULL;
 			call->cancelled = NULL;
 		}
-		tw_check_init(w, timer);
+		if (TW_CHECKED)
+			tw_check_init(w, timer);
 		tw_unlock(w);
 	}
 	timer->tw_link[0] = NULL;

@@ -91,6 +91,7 @@ struct twheel {
 };
 
 void __attribute__((__format__(__printf__, 1, 2), __noreturn__)) tw_die(const char *format, ...);
+void tw_check_init(const struct twheel *w, const struct twheel_timer *timer);
 void tw_lock_wait(struct twheel *w);
 void tw_lock_wake(struct twheel *w);
 void tw_wait_for_end(struct twheel *w);
@@ -104,14 +105,8 @@ int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word);
 
 #ifdef TWHEEL_CHECK
 #define TW_CHECKED	true
-void tw_check_init(const struct twheel *w, const struct twheel_timer *timer);
 #else
 #define TW_CHECKED	false
-static inline void tw_check_init(const struct twheel *w, const struct twheel_timer *timer)
-{
-	(void)w;
-	(void)timer;
-}
 #endif
 
 /* Only glibc has room for such a variable in a library that dlopen() loads. */

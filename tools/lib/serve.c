@@ -8,11 +8,11 @@
  * from becoming readable, and costs no system calls. When the wheel is stopped, it becomes
  * readable and stays so: nobody serves the wheel after that.
  */
-#define _GNU_SOURCE	/* ppoll() */
+#define _GNU_SOURCE	/* ppoll(), syscall() */
 
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,27 +133,13 @@ static void alarm_check(struct twheel *w)
 }
 
 /*
- * close() and read() are cancellation points. Of the calls on a wheel, only twheel_wait() is one.
- * A thread that ends in another call would keep the lock, or what the call was to free.
+ * close() and read() are cancellation points, syscall() is none. Of the calls on a wheel, only
+ * twheel_wait() is one. A thread that ends in another call would keep the lock, or what the call
+ * was to free.
  */
 static void alarm_close(int fd)
 {
-	int state, ignored;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	close(fd);
-	pthread_setcancelstate(state, &ignored);
-}
-
-static ssize_t alarm_read(int fd, u64 *count)
-{
-	int state, ignored;
-	ssize_t got;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	got = read(fd, count, sizeof(*count));
-	pthread_setcancelstate(state, &ignored);
-	return got;
+	syscall(SYS_close, fd);
 }
 
 /* tw_alarm_close() - close the descriptor, unless it is another file's by now */
@@ -178,7 +164,7 @@ static bool alarm_look(struct twheel *w)
 	alarm_check(w);
 	if (w->fd < 0)
 		return false;
-	if (alarm_read(w->fd, &count) == sizeof(count)) {
+	if (syscall(SYS_read, w->fd, &count, sizeof(count)) == sizeof(count)) {
 		w->alarm_ns = 0;
 		return false;
 	}

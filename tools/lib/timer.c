@@ -27,55 +27,37 @@ static noinline void timer_enqueue_near(struct twheel *w, struct twheel_node *no
 		tw_alarm_lower(w);
 }
 
-static inline void timer_enqueue(struct twheel *w, struct twheel_timer *timer, s64 word)
+/*
+ * tw_timer_arm() - with the lock: give a timer its deadline, whether it is pending or not
+ *
+ * If it is, extensions may come meanwhile, without the lock. They are before this, or after it, or
+ * fail.
+ */
+int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word)
 {
 	struct twheel_node *node = tw_node(timer);
+	s64 old = tw_timer_word(timer);
 
+	if (unlikely(w->end) || old == TWHEEL_SHUTDOWN)
+		return -ESHUTDOWN;
+	if (old >= 0) {
+		if (tw_pending(w) >= w->max_pending)
+			return -ENOSPC;
+		w->armed++;
+	} else {
+		tw_check_link(&node->link, node->link.pprev);
+		if (word >= old) {
+			if (!w->base.threads)
+				tw_timer_set_word(timer, word);
+			if (!w->base.threads || tw_node_extend(node, word) >= 0)
+				return 1;
+		}
+		tw_wheel_dequeue(&w->wheel, node);
+	}
 	tw_timer_set_word(timer, word);
 	if (unlikely(!tw_wheel_enqueue(&w->wheel, node, word)))
 		timer_enqueue_near(w, node);
-}
-
-/* Give a timer that is not pending its first deadline. */
-static int timer_start(struct twheel *w, struct twheel_timer *timer, s64 word, s64 old)
-{
-	if (w->end || old == TWHEEL_SHUTDOWN)
-		return -ESHUTDOWN;
-	if (tw_pending(w) >= w->max_pending)
-		return -ENOSPC;
-	w->armed++;
-	timer_enqueue(w, timer, word);
-	return 0;
-}
-
-/*
- * Give a pending timer another deadline. Meanwhile extensions may come, without the lock: they
- * are before this, or after it, or fail.
- */
-static int timer_move(struct twheel *w, struct twheel_timer *timer, s64 word, s64 old)
-{
-	if (unlikely(w->end))
-		return -ESHUTDOWN;
-	tw_check_link(&tw_node(timer)->link, tw_node(timer)->link.pprev);
-	if (word >= old) {
-		if (!w->base.threads)
-			tw_timer_set_word(timer, word);
-		if (!w->base.threads || tw_node_extend(tw_node(timer), word) >= 0)
-			return 1;
-	}
-	tw_wheel_dequeue(&w->wheel, tw_node(timer));
-	timer_enqueue(w, timer, word);
-	return 1;
-}
-
-/* tw_timer_arm() - with the lock: arm a timer of the wheel */
-int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word)
-{
-	s64 old = tw_timer_word(timer);
-
-	if (old < 0)
-		return timer_move(w, timer, word, old);
-	return timer_start(w, timer, word, old);
+	return old < 0;
 }
 
 /* With the lock: arm a timer that is not idle, or near, or with a limit. */
@@ -144,16 +126,14 @@ int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
 
 int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns)
 {
-	s64 word = tw_deadline_word(deadline_ns), old;
 	struct twheel *w = tw_wheel_of(timer);
 	int ret = -ENOENT;
 
 	if (unlikely(!w))
 		return ret;
 	tw_lock(w);
-	old = tw_timer_word(timer);
-	if (likely(old < 0))
-		ret = tw_lost(w) ?: timer_move(w, timer, word, old);
+	if (likely(twheel_pending(timer)))
+		ret = tw_lost(w) ?: tw_timer_arm(w, timer, tw_deadline_word(deadline_ns));
 	tw_unlock(w);
 	return ret;
 }

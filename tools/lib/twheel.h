@@ -1,20 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Process wheels: very many timeouts inside a program. They need no module.
- *
- * The program embeds a timer in each of its objects. To arm, extend or cancel a timer costs
- * the same however many there are, and allocates nothing. It takes a system call only if the
- * wheel's descriptor has to be set to an earlier time, or threads compete for its lock:
- *
- *	struct connection {
- *		struct twheel_timer idle;
- *		...
- *	};
- *
- *	static void connection_idle(struct twheel_timer *timer)
- *	{
- *		connection_close((struct connection *)timer);
- *	}
+ * Process wheels: very many timeouts inside a program. They need no module. The program embeds a
+ * timer in each of its objects:
  *
  *	struct twheel *wheel = twheel_create(NULL);
  *
@@ -25,7 +12,7 @@
  *
  * The wheel's descriptor is readable when twheel_run() should be called, so a wheel fits into
  * each event loop: see twheel_loop(3). A program without one calls twheel_wait() and
- * twheel_run() in turn. For every call:
+ * twheel_run() in turn. libtwheel(3) names the pages that describe each call. For all of them:
  *  - times are nanoseconds on the clock of the wheel. A timer fires on the first multiple of
  *    the tick at or after its deadline, and never early;
  *  - a negative result is -errno, and then nothing was changed, unless the call says so;
@@ -191,21 +178,16 @@ static inline struct twheel *twheel_create(const struct twheel_config *config)
 	return twheel_create_size(config, sizeof(*config));
 }
 
-/**
- * twheel_stop() - end a wheel's work and hand back its timers
- * @wheel: the wheel
- * @unfired: called for every timer that was pending; it may free the timer. NULL: they are
- *	only counted
- * @arg: passed to it
+/*
+ * twheel_stop() - end a wheel's work, and hand its pending timers to @unfired, which may free them;
+ * NULL: only count them
  *
  * Calls that arm a timer or serve the wheel answer -ESHUTDOWN from now on, and so do those
  * that wait in other threads. When it has succeeded, no callback runs and none will. In the child
- * of a fork() the wheel is stopped at once, and nothing has been handed back. A child that needs
- * its timers or memory makes this call, or twheel_destroy(): see twheel_create(3).
+ * of a fork() the wheel is stopped at once, and nothing has been handed back.
  *
- * Return: how many timers were handed back; -EDEADLK (called from a callback of the wheel, or
- * from @unfired), -EALREADY (called before). After the latter, callbacks may run until that call
- * returns. A call in another thread that a fork() cut off does not count.
+ * Return: how many; -EDEADLK (called from a callback of the wheel, or from @unfired), -EALREADY
+ * (called before; callbacks may run until that call returns).
  */
 TWHEEL_API long twheel_stop(struct twheel *wheel,
 			    void (*unfired)(struct twheel_timer *timer, void *arg), void *arg);
@@ -213,7 +195,7 @@ TWHEEL_API long twheel_stop(struct twheel *wheel,
 /*
  * twheel_destroy() - twheel_stop() a wheel and free it; NULL: nothing. Returns 0, or -EDEADLK
  *
- * No other call is being made on it. The memory of pending timers is still there. After this
+ * No other call is being made on it, and the memory of pending timers is still there. After this
  * only twheel_timer_init(), twheel_pending() and twheel_cancel() may be called on its timers.
  */
 TWHEEL_API int twheel_destroy(struct twheel *wheel);
@@ -233,17 +215,12 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
 /*
  * twheel_fd() - a descriptor that is readable when twheel_run() should be called
  *
- * Then a callback may be due, or not. It is for poll(), epoll and their like; the program must not
- * read it. The first call makes it, with O_CLOEXEC, and twheel_destroy() closes it.
+ * It is for poll(), epoll and their like; the program must not read it, nor close it. The first
+ * call makes it, with O_CLOEXEC, and twheel_destroy() closes it.
  *
- * If the program closes it nevertheless, or puts another file there, the library sees that when it
- * next sets it. It does not tell another timerfd from its own. Timers stay as they are. The next of
- * some calls does nothing and returns -EBADF, once. These are this call, twheel_wait(),
- * twheel_run(), twheel_collect() and those that modify. A call that arms is one if it has to set
- * the descriptor. From then on, this call makes another descriptor.
- *
- * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN; -EBADF. A
- * sandbox may refuse to make or set it: what it answers, mostly -EPERM.
+ * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN; -EBADF (the
+ * program has closed it, or put another file there: see twheel_fd(3); this is said once, and the
+ * next call makes another one). A sandbox may refuse to make or set it: what that answers.
  */
 TWHEEL_API int twheel_fd(struct twheel *wheel);
 
@@ -266,12 +243,8 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
 /*
  * twheel_run() - call the callbacks of what is due, @most of them, in the order of their ticks
  *
- * There are two exceptions to the order. A timer armed for the past may come after others. After a
- * while without service, an extended timer may come in the turn of its old deadline.
- *
- * What a callback arms for the past waits for the next call, unless it was due already. A
- * callback may make that call itself. If it has armed its own timer, it is then called inside
- * itself. A call also moves timers, a bounded number. So it may return 1 and have called nothing.
+ * What a callback arms for the past waits for the next call, unless it was due already. A call also
+ * moves timers, a bounded number. So it may return 1 and have called nothing.
  *
  * Return: 1 if there is more to do, or the wheel was stopped while a callback ran; else 0; -EBUSY
  * (another thread serves the wheel), -ESHUTDOWN (it is stopped), -EINVAL (@most is 0), -EBADF
@@ -282,34 +255,26 @@ TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
 /*
  * twheel_collect() - put what is due into an array, which has room for @most, and call nothing
  *
- * The timers are not pending any more. If the program frees one that stands later in the
- * array, it has to skip that. Before the first one, it moves as many timers as it takes.
+ * The timers are not pending any more. If the program frees one that stands later in the array, it
+ * has to skip that.
  *
  * Return: how many, after which more may be due; 0 if nothing is due; as twheel_run().
  */
 TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers,
 			      unsigned int most);
 
-/**
- * twheel_advance() - let the time of a virtual clock pass
- * @wheel: a wheel with %TWHEEL_CLOCK_VIRTUAL
- * @now_ns: the new time. Before the present one, it sets the clock back. The clock stops just
- *	before %TWHEEL_NEVER
+/*
+ * twheel_advance() - set a virtual clock, also back, and call the callbacks of all that is due by
+ * then, which see the new time. It stops just before TWHEEL_NEVER
  *
- * It calls the callbacks of all timers that are due by then. They see the new time. What they
- * arm for a time up to that waits for the next call, unless it was due already.
- *
- * Return: the instant at which there is something to do next, which may be at or before
- * @now_ns. More than %TWHEEL_NEVER: there is none. Or the call did nothing, because the clock is
+ * Return: as twheel_next(). More than TWHEEL_NEVER also if the call did nothing, because the clock is
  * not virtual, the wheel is stopped, or a callback of it runs.
  */
 TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
 
-/**
- * twheel_timer_init() - initialise a timer
- * @timer: new memory, or a timer that is not pending and whose callback does not run
- * @wheel: the wheel it belongs to
- * @function: what it does when it fires. NULL: it cannot be armed
+/*
+ * twheel_timer_init() - initialise a timer that is new, or not pending and whose callback does not
+ * run. Without a wheel or a function, it cannot be armed
  */
 TWHEEL_API void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 				  twheel_fn function);

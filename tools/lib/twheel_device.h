@@ -2,22 +2,17 @@
 /*
  * /dev/twheel by calls: very many timeouts behind one file descriptor.
  *
- * A descriptor is a wheel, with a clock, a tick and timers of its own. The program arms a
- * timer for a delay or for a time, and gets an identifier. When the timer is due, the
- * descriptor is readable, and there is an event with the cookie that the program chose.
- *
- *	struct twheel_event event;
- *	uint64_t id;
  *	int fd = twheel_device_open(NULL);
  *
  *	twheel_device_arm(fd, 1500000000, 42, &id);
  *	while (twheel_device_events(fd, &event, 1, -1) == 1)
  *		handle(event.cookie);
  *
- * For every call:
+ * libtwheel(3) names the pages that describe each call; twheel(4) has the structures. For all of
+ * them:
  *  - a negative result is -errno, and then nothing was changed, unless the call says so. -EBADF:
  *    @fd is not open, or not for that. -ENOTTY: it is not the device's, which events and wait do
- *    not check. twheel(4) has all the rules, and the structures;
+ *    not check;
  *  - times are nanoseconds on the clock of the wheel. No timer expires early;
  *  - any thread may make it, and any process that has the descriptor. close() ends the
  *    wheel and its timers, when no other descriptor and no mapping of cells is left.
@@ -49,20 +44,15 @@ extern "C" {
 #endif
 
 /*
- * twheel_device_open() - make a wheel; NULL: with all defaults
- *
- * It opens /dev/twheel for reading and writing, with O_NONBLOCK and O_CLOEXEC. For other
- * paths and flags, use open() and twheel_device_setup().
- *
- * Return: the descriptor; -ENOENT (the module is not loaded), as open(2), such as -EACCES, -EPERM,
- * -ENODEV, -EMFILE, -ENFILE; as twheel_device_setup().
+ * twheel_device_open() - open /dev/twheel with O_RDWR, O_NONBLOCK and O_CLOEXEC, and set it up;
+ * NULL: with all defaults. Returns the descriptor; as open(2), -ENOENT: the module is not loaded;
+ * as twheel_device_setup()
  */
 TWHEEL_API int twheel_device_open(const struct twheel_setup *setup);
 
 /*
- * twheel_device_setup() - choose clock, tick and limits, before the first operation
- *
- * twheel_device_events() needs an @event_size of 0, or that of struct twheel_event.
+ * twheel_device_setup() - choose clock, tick and limits, before the first operation.
+ * twheel_device_events() needs an @event_size of 0, or that of struct twheel_event
  *
  * Return: 0; -EINVAL (a field), -ERANGE (beyond what twheel_device_info() says), -EBUSY
  * (it is set up, or in use), -EDQUOT (the user may not have that much), -ENOMEM,
@@ -77,9 +67,8 @@ TWHEEL_API int twheel_device_info(int fd, struct twheel_info *info);
 TWHEEL_API int twheel_device_now(int fd, uint64_t *now_ns);
 
 /*
- * twheel_device_op() - one operation, with all its options
- *
- * Return: the result of the operation; -EINVAL and -E2BIG (a field), and as the calls below.
+ * twheel_device_op() - one operation, with all its options; returns its result; -EINVAL and -E2BIG
+ * (a field), and as the calls below
  */
 TWHEEL_API int twheel_device_op(int fd, struct twheel_op *op);
 
@@ -116,9 +105,8 @@ TWHEEL_API int twheel_device_modify(int fd, uint64_t id, uint64_t delay_ns);
 TWHEEL_API int twheel_device_modify_at(int fd, uint64_t id, uint64_t deadline_ns);
 
 /*
- * twheel_device_extend() - a later deadline: a delay from now
- *
- * Return: 1, or 0 if the deadline was as late already, and stays; as twheel_device_modify().
+ * twheel_device_extend() - a later deadline: a delay from now; returns 1, or 0 if the deadline was
+ * as late already, and stays; as twheel_device_modify()
  */
 TWHEEL_API int twheel_device_extend(int fd, uint64_t id, uint64_t delay_ns);
 
@@ -153,19 +141,9 @@ TWHEEL_API int twheel_device_wait(int fd, int64_t timeout_ns);
 /* A word of the mapping: also where __u64 alone is aligned to 4, it is to 8. */
 typedef __u64 twheel_word __attribute__((__aligned__(8)));
 
-/**
- * struct twheel_cells - the cells of a wheel, mapped
- * @map: the mapping; munmap() of &twheel_map.bytes ends it
- * @cells: the first cell
- * @bitmap: the bitmap of submitted cells
- * @summary: its summary
- * @wake: the latest tick at which the kernel reads that next
- * @tick_ns: the tick
- * @origin_ns: the time from which ticks count
- * @count: how many cells there are
- * @stride: from one to the next, in bytes
- * @fd: the wheel
- * @reserved: zeros, from which a later version may take fields
+/*
+ * The cells of a wheel, mapped, as twheel_cells(7) describes them. munmap() of &twheel_map.bytes
+ * ends the mapping. A later version may take fields from @reserved, which are zeros.
  */
 struct twheel_cells {
 	struct twheel_map *map;
@@ -181,13 +159,9 @@ struct twheel_cells {
 	__u32 reserved[15];
 };
 
-/**
- * twheel_cells_map() - map the cells of a wheel
- * @cells: is filled in
- * @fd: the wheel, set up with &twheel_setup.max_cells. It stays open while cells are armed
- *
- * A forked child does not have the mapping, and makes another. There are no cells where the
- * processor has no atomic operations on 64 bits.
+/*
+ * twheel_cells_map() - map the cells of a wheel that is set up with &twheel_setup.max_cells. It
+ * stays open while cells are armed. A forked child makes another mapping
  *
  * Return: 0; -ENODEV (there are no cells), -EPROTO (the mapping is of a later version),
  * -ENOMEM, -EACCES (@fd is not open for reading and writing).
@@ -250,16 +224,11 @@ static inline int twheel_cell_replace(struct twheel_cell *cell, __u64 *word, __u
 					   __ATOMIC_SEQ_CST);
 }
 
-/**
- * twheel_cell_arm() - arm a cell, whether it is pending or not
- * @cells: the cells
- * @number: which one
- * @deadline_ns: the time, from TWHEEL_CELL_PAST ticks ago until TWHEEL_CELL_REACH ticks
- *	ahead; or TWHEEL_NEVER_NS
- * @id: is set to the @id that the event will have, before the cell is pending; NULL: it is
- *	not needed
- *
- * If the cell was due, that event does not come.
+/*
+ * twheel_cell_arm() - arm a cell, whether it is pending or not, for a time from TWHEEL_CELL_PAST
+ * ticks ago until TWHEEL_CELL_REACH ticks ahead, or TWHEEL_NEVER_NS. @id is set to that of the
+ * event, before the cell is pending; NULL: it is not needed. If the cell was due, that event does
+ * not come
  *
  * Return: 0; -ENOENT (there is no such cell), -EBADF (@fd is closed). After the latter the cell is
  * pending and @id is set, but the kernel may not look at it.
@@ -291,9 +260,8 @@ static inline int twheel_cell_arm(const struct twheel_cells *cells, uint32_t num
 }
 
 /*
- * twheel_cell_extend() - a later deadline for a pending cell
- *
- * The new deadline is less than TWHEEL_CELL_REACH ticks after the old one.
+ * twheel_cell_extend() - a later deadline for a pending cell, less than TWHEEL_CELL_REACH ticks
+ * after the old one
  *
  * Return: 1, or 0 if the deadline was as late already, and stays; -ENOENT (the cell is not
  * pending, or there is none).
