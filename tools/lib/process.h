@@ -7,7 +7,7 @@
 #ifndef LIBTWHEEL_PROCESS_H
 #define LIBTWHEEL_PROCESS_H
 
-#include "../../module/engine/wheel.h"
+#include "../../module/engine/timer.h"
 
 #include "twheel.h"
 
@@ -101,6 +101,7 @@ u64 tw_clock_keep(struct twheel *w);
 void tw_alarm_lower(struct twheel *w);
 void tw_alarm_stop(struct twheel *w);
 void tw_alarm_close(struct twheel *w);
+void tw_timer_near(struct twheel *w, struct twheel_node *node);
 int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word);
 
 #ifdef TWHEEL_CHECK
@@ -158,39 +159,71 @@ static inline void tw_call_check(const bool *returned)
 		tw_die("twheel: a callback did not return\n");
 }
 
-static inline s64 tw_timer_word(const struct twheel_timer *timer)
-{
-	return atomic64_read(&tw_node(timer)->word);
-}
-
-static inline void tw_timer_set_word(struct twheel_timer *timer, s64 word)
-{
-	atomic64_set(&tw_node(timer)->word, word);
-}
-
 /* Then the wheel takes no delays. */
 static inline bool tw_settable(const struct twheel *w)
 {
 	return w->clock == TWHEEL_CLOCK_REALTIME || w->clock == TWHEEL_CLOCK_TAI;
 }
 
-/* With the lock: a shutdown is for timers that are not pending as well. */
-static inline int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state)
-{
-	if (tw_timer_word(timer) >= 0) {
-		if (state == TWHEEL_SHUTDOWN)
-			tw_timer_set_word(timer, state);
-		return 0;
-	}
-	tw_timer_set_word(timer, state);
-	tw_wheel_dequeue(&w->wheel, tw_node(timer));
-	w->cancelled++;
-	return 1;
-}
-
 static inline u64 tw_pending(const struct twheel *w)
 {
 	return w->armed - w->cancelled - w->fired - w->unfired;
+}
+
+/* What engine/timer.h asks for. Pending timers are not counted: see tw_pending(). */
+static __always_inline struct twheel *tw_host_wheel(const struct tw_wheel *wheel)
+{
+	return container_of(wheel, struct twheel, wheel);
+}
+
+static __always_inline int tw_host_admit(struct tw_wheel *wheel)
+{
+	const struct twheel *w = tw_host_wheel(wheel);
+
+	return tw_pending(w) < w->max_pending ? 0 : -ENOSPC;
+}
+
+static inline void tw_host_near(struct tw_wheel *wheel, struct twheel_node *node)
+{
+	tw_timer_near(tw_host_wheel(wheel), node);
+}
+
+static __always_inline int tw_host_extend(struct tw_wheel *wheel, struct twheel_node *node,
+					  s64 word)
+{
+	tw_check_link(&node->link, node->link.pprev);
+	if (tw_host_wheel(wheel)->base.threads)
+		return tw_node_extend(node, word);
+	if (atomic64_read(&node->word) >= word)
+		return 0;
+	atomic64_set(&node->word, word);
+	return 1;
+}
+
+/* An extension comes before this, or after it, or fails. So a store will do. */
+static __always_inline s64 tw_host_swap(struct twheel_node *node, s64 word)
+{
+	s64 before = atomic64_read(&node->word);
+
+	atomic64_set(&node->word, word);
+	return before;
+}
+
+static __always_inline void tw_host_told(struct tw_wheel *wheel, struct twheel_node *node,
+					 enum tw_timer_event event, s64 word)
+{
+	struct twheel *w = tw_host_wheel(wheel);
+
+	(void)node;
+	(void)word;
+	w->armed += event == TW_TIMER_STARTED;
+	w->cancelled += event == TW_TIMER_WITHDRAWN;
+}
+
+static inline int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer,
+				    enum twheel_state state)
+{
+	return tw_node_withdraw(&w->wheel, tw_node(timer), state);
 }
 
 /* With the lock: what a result tells of the descriptor, once. */

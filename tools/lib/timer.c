@@ -10,11 +10,11 @@
 static inline bool __attribute__((__no_sanitize_thread__))
 timer_startable(const struct twheel_timer *timer)
 {
-	return timer->tw_word > TWHEEL_SHUTDOWN;
+	return tw_node_startable(timer->tw_word);
 }
 
-/* The timer needs attention soon, or at once. The position follows the clock first. */
-static noinline void timer_enqueue_near(struct twheel *w, struct twheel_node *node)
+/* tw_timer_near() - it needs attention soon, or at once. The position follows the clock first */
+void tw_timer_near(struct twheel *w, struct twheel_node *node)
 {
 	u64 word = atomic64_read(&node->word);
 
@@ -27,37 +27,10 @@ static noinline void timer_enqueue_near(struct twheel *w, struct twheel_node *no
 		tw_alarm_lower(w);
 }
 
-/*
- * tw_timer_arm() - with the lock: give a timer its deadline, whether it is pending or not
- *
- * If it is, extensions may come meanwhile, without the lock. They are before this, or after it, or
- * fail.
- */
+/* tw_timer_arm() - with the lock: give a timer its deadline, whether it is pending or not */
 int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word)
 {
-	struct twheel_node *node = tw_node(timer);
-	s64 old = tw_timer_word(timer);
-
-	if (unlikely(w->end) || old == TWHEEL_SHUTDOWN)
-		return -ESHUTDOWN;
-	if (old >= 0) {
-		if (tw_pending(w) >= w->max_pending)
-			return -ENOSPC;
-		w->armed++;
-	} else {
-		tw_check_link(&node->link, node->link.pprev);
-		if (word >= old) {
-			if (!w->base.threads)
-				tw_timer_set_word(timer, word);
-			if (!w->base.threads || tw_node_extend(node, word) >= 0)
-				return 1;
-		}
-		tw_wheel_dequeue(&w->wheel, node);
-	}
-	tw_timer_set_word(timer, word);
-	if (unlikely(!tw_wheel_enqueue(&w->wheel, node, word)))
-		timer_enqueue_near(w, node);
-	return old < 0;
+	return unlikely(w->end) ? -ESHUTDOWN : tw_node_arm(&w->wheel, tw_node(timer), word);
 }
 
 /* With the lock: arm a timer that is not idle, or near, or with a limit. */
@@ -91,7 +64,7 @@ static noinline int timer_arm_other(struct twheel_timer *timer, s64 word)
 	if (unlikely(w->bound) || unlikely(!timer_startable(timer)) ||
 	    unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
 		return timer_arm_locked(w, timer, word);
-	tw_timer_set_word(timer, word);
+	atomic64_set(&tw_node(timer)->word, word);
 	w->armed++;
 	tw_unlock(w);
 	return 0;
@@ -119,7 +92,7 @@ int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
 		return timer_arm_other(timer, word);
 	if (unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
 		return timer_arm(timer, word);
-	tw_timer_set_word(timer, word);
+	atomic64_set(&tw_node(timer)->word, word);
 	w->armed++;
 	return 0;
 }
@@ -145,7 +118,7 @@ int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns)
 
 	if (TW_CHECKED) {
 		tw_lock(w);
-		if (tw_timer_word(timer) < 0)
+		if (twheel_pending(timer))
 			tw_check_link(&node->link, node->link.pprev);
 		tw_unlock(w);
 	}
@@ -231,7 +204,7 @@ int twheel_cancel_pending(struct twheel_timer *timer)
 
 	if (unlikely(w->base.threads))
 		return timer_cancel_shared(w, timer);
-	tw_timer_set_word(timer, TWHEEL_CANCELLED);
+	atomic64_set(&tw_node(timer)->word, TWHEEL_CANCELLED);
 	w->cancelled++;
 	tw_wheel_dequeue(&w->wheel, tw_node(timer));
 	return 1;
