@@ -142,7 +142,7 @@ static void base_set_alarm_before(struct twheel_base *base, u64 wake)
 }
 
 /*
- * tw_base_enqueue_near() - tw_base_enqueue() for a timer that may need attention before
+ * tw_base_enqueue_near() - tw_wheel_enqueue() for a timer that may need attention before
  * all others
  *
  * Perhaps it only looks like that, as the position is not where the clock is. So that is
@@ -221,7 +221,7 @@ void tw_base_stop(struct twheel_base *base)
 	raw_spin_lock_irq(&base->lock);
 	/* virtual_serve() reads it without the lock. */
 	WRITE_ONCE(base->stopped, true);
-	/* Have tw_base_take_room() look. */
+	/* Have tw_host_admit() look. */
 	base->room = &none;
 	raw_spin_unlock_irq(&base->lock);
 }
@@ -280,7 +280,8 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
 	tw_wheel_dequeue(&from->wheel, &timer->node);
 	from->pending--;
 	to->pending++;
-	tw_base_enqueue(to, timer, atomic64_read(&timer->node.word));
+	if (!tw_wheel_enqueue(&to->wheel, &timer->node, atomic64_read(&timer->node.word)))
+		tw_base_enqueue_near(to, timer);
 	tw_base_welcome(to, timer);
 }
 

@@ -29,7 +29,7 @@
 #include <linux/twheel_stats.h>
 #include <trace/events/twheel.h>
 
-#include "../engine/wheel.h"
+#include "../engine/timer.h"
 #include "debug.h"
 
 struct dentry;
@@ -428,19 +428,6 @@ static inline u64 tw_base_wake_ns(const struct twheel_base *base)
 	return w->wake <= w->now ? 0 : tw_wheel_ns(w, w->wake);
 }
 
-/*
- * tw_base_enqueue() - put a timer with a deadline into the wheel, and set the alarm if it would
- * be too late
- * @word: the timer's
- */
-static __always_inline void tw_base_enqueue(struct twheel_base *base,
-					    struct twheel_timer *timer, u64 word)
-{
-	lockdep_assert_held(&base->lock);
-	if (unlikely(!tw_wheel_enqueue(&base->wheel, &timer->node, word)))
-		tw_base_enqueue_near(base, timer);
-}
-
 /* tw_base_make_room() - with the lock: there is one timer less */
 static __always_inline void tw_base_make_room(struct twheel_base *base)
 {
@@ -449,59 +436,71 @@ static __always_inline void tw_base_make_room(struct twheel_base *base)
 		atomic_inc(base->room);
 }
 
-/*
- * tw_base_take_room() - with the lock: there is to be one timer more
- *
- * Return: false if the limit is reached, or the base stopped.
- */
-static __always_inline bool tw_base_take_room(struct twheel_base *base)
+/* What engine/timer.h asks for. There is no room if the limit is reached, or the base stopped. */
+static __always_inline int tw_host_admit(struct tw_wheel *w)
 {
-	if (unlikely(base->room) && (base->stopped || atomic_dec_if_positive(base->room) < 0))
-		return false;
-	base->pending++;
-	return true;
-}
+	struct twheel_base *base = container_of(w, struct twheel_base, wheel);
 
-/*
- * tw_base_dequeue() - take a timer out of the wheel for good
- *
- * The alarm may now be too early. It is left like that: see base.c.
- */
-static __always_inline void tw_base_dequeue(struct twheel_base *base,
-					    struct twheel_timer *timer)
-{
 	lockdep_assert_held(&base->lock);
-	tw_wheel_dequeue(&base->wheel, &timer->node);
-	tw_base_make_room(base);
+	if (unlikely(base->room)) {
+		if (base->stopped)
+			return -ESHUTDOWN;
+		if (atomic_dec_if_positive(base->room) < 0)
+			return -ENOSPC;
+	}
+	base->pending++;
+	return 0;
 }
 
-/*
- * tw_base_withdraw() - with the lock, make a timer not pending
- * @state: what its word becomes. A shutdown also applies to a timer that is not pending
- *
- * Inline, because with a call cancelling would take 15 % more instructions.
- *
- * Return: 1 if the timer was pending, else 0.
- */
-static __always_inline int tw_base_withdraw(struct twheel_base *base,
-					    struct twheel_timer *timer,
+static inline void tw_host_near(struct tw_wheel *w, struct twheel_node *node)
+{
+	tw_base_enqueue_near(container_of(w, struct twheel_base, wheel), tw_base_timer(node));
+}
+
+/* tw_node_extend(): a later deadline leaves a pending timer where it is */
+static __always_inline int tw_base_extend(struct twheel_timer *timer, s64 word)
+{
+	int ret = tw_node_extend(&timer->node, word);
+
+	if (ret == 1)
+		tw_trace_extend(timer, tw_word(word));
+	return ret;
+}
+
+static __always_inline int tw_host_extend(struct tw_wheel *w, struct twheel_node *node, s64 word)
+{
+	return tw_base_extend(tw_base_timer(node), word);
+}
+
+static __always_inline s64 tw_host_swap(struct twheel_node *node, s64 word)
+{
+	return atomic64_xchg(&node->word, word);
+}
+
+static __always_inline void tw_host_told(struct tw_wheel *w, struct twheel_node *node,
+					 enum tw_timer_event event, s64 word)
+{
+	struct twheel_base *base = container_of(w, struct twheel_base, wheel);
+	struct twheel_timer *timer = tw_base_timer(node);
+
+	if (event == TW_TIMER_STARTED) {
+		tw_debug_activate(timer);
+		tw_trace_arm(base, timer);
+	} else if (event == TW_TIMER_MOVED) {
+		tw_trace_modify(base, timer);
+	} else {
+		tw_debug_deactivate(timer);
+		base->cancelled++;
+		tw_trace_timer(cancel, base, timer, tw_word(word));
+		tw_base_make_room(base);
+	}
+}
+
+static __always_inline int tw_base_withdraw(struct twheel_base *base, struct twheel_timer *timer,
 					    enum twheel_state state)
 {
-	s64 word = atomic64_read(&timer->node.word);
-
 	lockdep_assert_held(&base->lock);
-	if (word >= 0) {
-		if (state == TWHEEL_SHUTDOWN)
-			atomic64_set(&timer->node.word, state);
-		return 0;
-	}
-	/* Pairs with the compare-and-swap in tw_node_extend(). */
-	word = atomic64_xchg(&timer->node.word, state);
-	tw_debug_deactivate(timer);
-	base->cancelled++;
-	tw_trace_timer(cancel, base, timer, tw_word(word));
-	tw_base_dequeue(base, timer);
-	return 1;
+	return tw_node_withdraw(&base->wheel, &timer->node, state);
 }
 
 /*

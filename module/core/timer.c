@@ -138,15 +138,6 @@ static u64 arm_after(const struct twheel_base *base, u64 delay_ns)
 	return tw_clock_now(&base->clock) + min(delay_ns, TWHEEL_NEVER);
 }
 
-/*
- * Can the timer just be started? It is not pending and not shut down. Nor is its word 0: then it may
- * have no base yet.
- */
-static inline bool arm_is_idle(const struct twheel_timer *timer)
-{
-	return atomic64_read(&timer->node.word) > TWHEEL_SHUTDOWN;
-}
-
 /* The timer's base, if its wheel has no other, or NULL. */
 static inline struct twheel_base *arm_only_base(const struct twheel_timer *timer)
 {
@@ -155,49 +146,23 @@ static inline struct twheel_base *arm_only_base(const struct twheel_timer *timer
 	return likely(base && !base->percpu) ? base : NULL;
 }
 
-/* With the base lock: a timer that is not pending gets a deadline, if there is room for it. */
-static __always_inline bool arm_start(struct twheel_base *base, struct twheel_timer *timer,
-				      s64 word)
+/*
+ * Can the timer just be started? It is not pending and not shut down. Nor is its word 0: then it may
+ * have no base yet.
+ */
+static inline bool arm_is_idle(const struct twheel_timer *timer)
 {
-	if (unlikely(!tw_base_take_room(base)))
-		return false;
-	tw_debug_activate(timer);
-	/* Only the holder of the lock writes an idle word. */
-	atomic64_set(&timer->node.word, word);
-	tw_base_enqueue(base, timer, word);
-	tw_trace_arm(base, timer);
-	return true;
-}
-
-/* With the base lock: a pending timer gets another deadline, and leaves its bucket. */
-static __always_inline void arm_move(struct twheel_base *base, struct twheel_timer *timer,
-				     s64 word)
-{
-	/* This overrules an extension that comes in between. */
-	atomic64_xchg(&timer->node.word, word);
-	tw_wheel_dequeue(&base->wheel, &timer->node);
-	tw_base_enqueue(base, timer, word);
-	tw_trace_modify(base, timer);
+	return tw_node_startable(atomic64_read(&timer->node.word));
 }
 
 /* With the base lock: give any timer its deadline on that base. */
 static __always_inline int arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
 				    enum tw_arm_which which)
 {
-	s64 before = atomic64_read(&timer->node.word);
-
 	lockdep_assert_held(&base->lock);
-	if (before < 0) {
-		arm_move(base, timer, word);
-		return 1;
-	}
-	if (which == TW_ARM_PENDING)
+	if (which == TW_ARM_PENDING && !twheel_pending(timer))
 		return -ENOENT;
-	if (before == TWHEEL_SHUTDOWN)
-		return -ESHUTDOWN;
-	if (likely(arm_start(base, timer, word)))
-		return 0;
-	return base->stopped ? -ESHUTDOWN : -ENOSPC;
+	return tw_node_arm(&base->wheel, &timer->node, word);
 }
 
 /*
@@ -279,7 +244,7 @@ static noinline int arm_any(struct twheel_timer *timer, s64 word, enum tw_arm_wh
 	if (unlikely(!tw_timer_any_base(timer)))
 		return which == TW_ARM_PENDING ? -ENOENT : -EINVAL;
 	/* A later deadline leaves a pending timer where it is. */
-	if (tw_arm_extend(timer, word) == 1)
+	if (tw_base_extend(timer, word) == 1)
 		return 1;
 	return arm_on_cpu(timer, word, which, TW_ANY_CPU);
 }
@@ -322,7 +287,7 @@ int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 		OPTIMIZER_HIDE_VAR(base);
 		armed = false;
 		if (likely(arm_is_idle(timer)))
-			armed = arm_start(base, timer, word);
+			armed = !tw_node_start(&base->wheel, &timer->node, word);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 		if (likely(armed))
 			return 0;
@@ -403,14 +368,14 @@ int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns)
 	if (!tw_debug_assert_init(timer))
 		return -ENOENT;
 	/* A later deadline leaves the timer where it is. */
-	if (tw_arm_extend(timer, word) == 1)
+	if (tw_base_extend(timer, word) == 1)
 		return 1;
 	base = arm_only_base(timer);
 	if (likely(base)) {
 		raw_spin_lock_irqsave(&base->lock, flags);
 		OPTIMIZER_HIDE_VAR(base);
 		if (likely(twheel_pending(timer))) {
-			arm_move(base, timer, word);
+			tw_node_move(&base->wheel, &timer->node, word);
 			raw_spin_unlock_irqrestore(&base->lock, flags);
 			return 1;
 		}
@@ -463,7 +428,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 		return -ENOENT;
 	if (unlikely(tw_clock_is_wall(base->clock.id)))
 		return -EINVAL;
-	return tw_arm_extend(timer, tw_deadline_word(arm_after(base, delay_ns)));
+	return tw_base_extend(timer, tw_deadline_word(arm_after(base, delay_ns)));
 }
 TW_EXPORT(twheel_extend);
 

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a timer's word says, and where its base and its callback are. For the rest of the layer,
- * how it is given a deadline.
+ * Where a timer's base and its callback are. For the rest of the layer, how it is given a deadline.
  *
- * The word of a timer is its deadline while it is pending, and else its state, see
- * tw_word(). A timer that was never initialised is all zeros: it reads as idle, and has
- * no base. One with a static initialiser has a function besides. It comes to the system
- * wheel with the first call that needs its base, and its word stays 0 until it is armed.
- *
- * From twheel_timer_init() on, the word is exchanged under the base lock, with two
- * exceptions. twheel_extend_at() lets a pending word grow without it. A shutdown of a timer
- * that has no base yet makes the word 0 %TWHEEL_SHUTDOWN. So under the lock
- *
- *	the timer is linked  if and only if  its word is a deadline,
- *
- * in a list of the wheel. The tick that it is queued for is never after its deadline.
+ * engine/timer.h has what its word says. A timer that was never initialised is all zeros: it
+ * reads as idle, and has no base. One with a static initialiser has a function besides. It comes
+ * to the system wheel with the first call that needs its base, and its word stays 0 until it is
+ * armed. A shutdown of a timer that has no base yet makes that word %TWHEEL_SHUTDOWN, without a
+ * lock.
  */
 #ifndef _TWHEEL_TIMER_H
 #define _TWHEEL_TIMER_H
@@ -72,16 +64,6 @@ static __always_inline bool tw_timer_takes_delay(const struct twheel_timer *time
 	const struct twheel_base *base = tw_timer_any_base(timer);
 
 	return likely(base) && likely(!tw_clock_is_wall(base->clock.id));
-}
-
-/* tw_arm_extend() - tw_node_extend(): a later deadline leaves a pending timer where it is */
-static __always_inline int tw_arm_extend(struct twheel_timer *timer, s64 word)
-{
-	int ret = tw_node_extend(&timer->node, word);
-
-	if (ret == 1)
-		tw_trace_extend(timer, tw_word(word));
-	return ret;
 }
 
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
