@@ -19,6 +19,30 @@
 #define PROOF_TIMERS	2
 #endif
 
+/* Periodic work, as the engine's policy.h has it, over a timer that is only a node. */
+#define TWHEEL_SPAN_MAX	(TWHEEL_NEVER / 2)
+
+enum twheel_pace {
+	TWHEEL_FIXED_RATE,
+	TWHEEL_FIXED_DELAY,
+};
+
+enum twheel_next {
+	TWHEEL_DONE,
+	TWHEEL_AGAIN,
+};
+
+struct twheel_periodic {
+	struct twheel_node timer;
+	enum twheel_next (*function)(struct twheel_periodic *p);
+	enum twheel_pace pace;
+	int error;
+	unsigned int number;
+	u64 period, deadline, overruns, missed;
+};
+
+#include "../../../module/engine/policy.h"
+
 u64 nondet_u64(void);
 unsigned int nondet_uint(void);
 
@@ -202,4 +226,58 @@ void prove_bits_after_dequeue(void)
 	proof_enqueue_all(w, PROOF_SLOTS * 2 + 2);
 	tw_wheel_dequeue(w, &proof_memory.timers[gone]);
 	proof_check_bits(w);
+}
+
+static inline unsigned long tw_periodic_lock(struct twheel_periodic *p)
+{
+	return 0;
+}
+
+static inline void tw_periodic_unlock(struct twheel_periodic *p, unsigned long flags)
+{
+}
+
+static inline u64 tw_periodic_now(const struct twheel_periodic *p)
+{
+	u64 now = nondet_u64();
+
+	__CPROVER_assume(now < TWHEEL_NEVER);
+	return now;
+}
+
+static inline int tw_periodic_arm(struct twheel_periodic *p, u64 deadline_ns)
+{
+	return nondet_uint() % 2 ? 0 : -ENOSPC;
+}
+
+/*
+ * A callback is for the last deadline that has passed, and those before it are counted. Products
+ * of 64 bits are too much for a solver. These have 10 bits, at any time.
+ */
+void prove_period_keeps_phase(void)
+{
+	struct twheel_periodic p = { .period = nondet_u64() % 1024, .deadline = nondet_u64() };
+	const u64 first = p.deadline, now = tw_periodic_now(&p);
+
+	__CPROVER_assume(p.period && first <= now && now - first < 1024);
+	tw_periodic_count(&p, now);
+	__CPROVER_assert(p.deadline >= first && p.deadline <= now, "it has passed");
+	__CPROVER_assert(now - p.deadline < p.period, "the next one has not");
+	__CPROVER_assert(p.deadline - first == p.overruns * p.period, "a whole number of periods");
+	__CPROVER_assert(p.missed == p.overruns, "each is counted once");
+}
+
+/* The next deadline is a period later, or never; if there is none, the work is off. */
+void prove_period_next(void)
+{
+	struct twheel_periodic p = { .period = nondet_u64(), .deadline = nondet_u64() };
+	const u64 before = p.deadline, period = p.period;
+
+	__CPROVER_assume(tw_span_valid(period) && before <= TWHEEL_NEVER);
+	tw_periodic_again(&p);
+	__CPROVER_assert(!p.period == (p.error < 0), "off, and why");
+	__CPROVER_assert(!p.error || p.deadline == before, "it says which was the last one");
+	__CPROVER_assert(p.error || p.deadline == TWHEEL_NEVER || p.deadline - before == period,
+			 "a period later, or never");
+	__CPROVER_assert(p.deadline <= TWHEEL_NEVER, "saturated");
 }
