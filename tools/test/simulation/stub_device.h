@@ -38,6 +38,7 @@ typedef int vm_fault_t;
 #define roundup_pow_of_two(n)	((n) > 1 ? 1U << (32 - __builtin_clz((n) - 1)) : 1U)
 #define hweight64(word)		__builtin_popcountll(word)
 #define lower_32_bits(n)	((u32)(n))
+#define clamp_t(type, x, low, high)	min_t(type, max_t(type, x, low), high)
 #define upper_32_bits(n)	((u32)((n) >> 32))
 #define swap(a, b)		do { __typeof__(a) a_ = (a); (a) = (b); (b) = a_; } while (0)
 #define array_index_nospec(i, size)	(i)
