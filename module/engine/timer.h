@@ -72,7 +72,7 @@ static __always_inline void tw_node_move(struct tw_wheel *w, struct twheel_node 
  *
  * Return: 0; 1: it was pending; -ESHUTDOWN: it is shut down; as tw_host_admit().
  */
-static inline int tw_node_arm(struct tw_wheel *w, struct twheel_node *node, s64 word)
+static __always_inline int tw_node_arm(struct tw_wheel *w, struct twheel_node *node, s64 word)
 {
 	s64 before = atomic64_read(&node->word);
 

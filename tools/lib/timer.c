@@ -106,7 +106,8 @@ int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns)
 		return ret;
 	tw_lock(w);
 	if (likely(twheel_pending(timer)))
-		ret = tw_lost(w) ?: tw_timer_arm(w, timer, tw_deadline_word(deadline_ns));
+		ret = tw_lost(w) ?: unlikely(w->end) ? -ESHUTDOWN :
+		      tw_node_arm(&w->wheel, tw_node(timer), tw_deadline_word(deadline_ns));
 	tw_unlock(w);
 	return ret;
 }
