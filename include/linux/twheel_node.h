@@ -39,8 +39,8 @@ enum twheel_state {
 
 /*
  * The word after twheel_timer_init() until the first arm. Before it, and with a static
- * initialiser, that is 0. So one comparison tells all words above %TWHEEL_SHUTDOWN, of timers
- * that can just be started, from deadlines, from zeros, and from a timer that was shut down.
+ * initialiser, that is 0. Words above %TWHEEL_SHUTDOWN are of timers that can just be started. So
+ * one comparison tells them from deadlines, from zeros, and from a timer that was shut down.
  */
 #define TW_WORD_READY		8
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a timer is, for kernel wheels and for process wheels: a node and its word, which is its
+ * What a timer is, for kernel wheels and for process wheels: a node and its word. That is its
  * deadline while it is pending, and else its state. With the wheel's lock
  *
  *	the node is linked  if and only if  its word is a deadline,

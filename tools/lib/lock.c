@@ -33,7 +33,7 @@ void tw_lock_wait(struct twheel *w)
 	unsigned int i;
 
 	for (i = 0; i < LOCK_SPINS; i++) {
-		if (!__atomic_load_n(&w->lock, __ATOMIC_RELAXED) && tw_try_lock(w))
+		if (!READ_ONCE(w->lock) && tw_try_lock(w))
 			return;
 	}
 	while (__atomic_exchange_n(&w->lock, 2, __ATOMIC_ACQUIRE))
@@ -52,7 +52,7 @@ void tw_wait_for_end(struct twheel *w)
 
 	w->waiters++;
 	tw_unlock(w);
-	while (__atomic_load_n(&w->ended, __ATOMIC_RELAXED) == ended)
+	while (READ_ONCE(w->ended) == ended)
 		futex_wait(&w->ended, ended);
 	tw_lock(w);
 	w->waiters--;
@@ -84,7 +84,7 @@ u64 tw_clock_read(const struct twheel *w)
 		[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
 		[TWHEEL_CLOCK_TAI]		= CLOCK_TAI,
 	};
-	u64 kept = __atomic_load_n(&w->clock_ns, __ATOMIC_RELAXED);
+	u64 kept = READ_ONCE(w->clock_ns);
 	struct timespec ts;
 
 	if (unlikely(w->clock == TWHEEL_CLOCK_VIRTUAL))
@@ -104,6 +104,6 @@ u64 tw_clock_keep(struct twheel *w)
 	u64 now = tw_clock_read(w);
 
 	if (!tw_settable(w))
-		__atomic_store_n(&w->clock_ns, now, __ATOMIC_RELAXED);
+		WRITE_ONCE(w->clock_ns, now);
 	return now;
 }

@@ -224,7 +224,7 @@ long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, v
 	w->server = tw_self();
 	while ((node = tw_wheel_evict(&w->wheel))) {
 		call.timer = (struct twheel_timer *)node;
-		__atomic_store_n(&node->word.counter, TWHEEL_UNFIRED, __ATOMIC_RELAXED);
+		atomic64_set(&node->word, TWHEEL_UNFIRED);
 		w->unfired++;
 		count++;
 		tw_unlock(w);
@@ -298,5 +298,5 @@ void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn f
 	timer->tw_link[1] = NULL;
 	timer->tw_function = armable ? function : NULL;
 	timer->tw_base = armable ? &w->base : NULL;
-	__atomic_store_n(&tw_node(timer)->word.counter, armable ? TW_WORD_READY : 0, __ATOMIC_RELAXED);
+	atomic64_set(&tw_node(timer)->word, armable ? TW_WORD_READY : 0);
 }

@@ -455,8 +455,7 @@ uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)
 		return next;
 	tw_lock(w);
 	if (!w->end && !w->calls) {
-		__atomic_store_n(&w->clock_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1),
-				 __ATOMIC_RELAXED);
+		WRITE_ONCE(w->clock_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1));
 		alarm_show(w);
 		serve_append_past(&w->wheel);
 		serve_round(w, NULL, UINT_MAX, UINT_MAX, &count);

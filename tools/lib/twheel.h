@@ -219,8 +219,8 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
  * call makes it, with O_CLOEXEC, and twheel_destroy() closes it.
  *
  * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN; -EBADF (the
- * program has closed it, or put another file there: see twheel_fd(3); this is said once, and the
- * next call makes another one). A sandbox may refuse to make or set it: what that answers.
+ * program has closed it, or put another file there). That is said once, and the next call makes
+ * another one. A sandbox may refuse to make or set it: what that answers, mostly -EPERM.
  */
 TWHEEL_API int twheel_fd(struct twheel *wheel);
 
@@ -267,8 +267,8 @@ TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers
  * twheel_advance() - set a virtual clock, also back, and call the callbacks of all that is due by
  * then, which see the new time. It stops just before TWHEEL_NEVER
  *
- * Return: as twheel_next(). More than TWHEEL_NEVER also if the call did nothing, because the clock is
- * not virtual, the wheel is stopped, or a callback of it runs.
+ * Return: as twheel_next(). More than TWHEEL_NEVER also if the call did nothing, because the clock
+ * is not virtual, the wheel is stopped, or a callback of it runs.
  */
 TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
 

@@ -45,8 +45,10 @@ extern "C" {
 
 /*
  * twheel_device_open() - open /dev/twheel with O_RDWR, O_NONBLOCK and O_CLOEXEC, and set it up;
- * NULL: with all defaults. Returns the descriptor; as open(2), -ENOENT: the module is not loaded;
- * as twheel_device_setup()
+ * NULL: with all defaults
+ *
+ * Return: the descriptor; -ENOENT (the module is not loaded), as open(2), such as -EACCES, -EPERM,
+ * -ENODEV, -EMFILE, -ENFILE; as twheel_device_setup().
  */
 TWHEEL_API int twheel_device_open(const struct twheel_setup *setup);
 
