@@ -88,7 +88,7 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	now = twheel_now(wheel);
 	twheel_arm_at(&p[0].timer, now + 10 * HOUR);
 	clock = &READ_ONCE(p[0].timer.base)->clock;
-	alarms.timer = clock->alarm;
+	alarms.timer = tw_clock_timer(clock);
 	/* Later, or at the same instant: it need not be set. */
 	twheel_arm_at(&p[1].timer, now + 20 * HOUR);
 	twheel_arm_at(&p[2].timer, now + 10 * HOUR);
@@ -136,7 +136,7 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		probe_init(p + 1, wheel, probe_fire);
 		local_irq_save(flags);
 		twheel_arm(&p->timer, HOUR);
-		alarms.timer = READ_ONCE(p->timer.base)->clock.alarm;
+		alarms.timer = tw_clock_timer(&READ_ONCE(p->timer.base)->clock);
 		alarms.started = 0;
 		alarms.cancelled = 0;
 		now = twheel_now(wheel);
@@ -161,7 +161,7 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		/* Another timer's alarm is due, and this CPU could not yet handle it. */
 		local_irq_save(flags);
 		twheel_arm(&p->timer, MS);
-		alarms.timer = READ_ONCE(p->timer.base)->clock.alarm;
+		alarms.timer = tw_clock_timer(&READ_ONCE(p->timer.base)->clock);
 		spin_ns(2 * MS);
 		alarms.started = 0;
 		twheel_arm_at(&p[1].timer, now);
@@ -195,7 +195,7 @@ static void alarm_is_set_once_for_many(struct kunit *test)
 		items[i].timer = &p[i].timer;
 		items[i].deadline_ns = now + (16 - i) * HOUR;
 	}
-	alarms.timer = READ_ONCE(p->timer.base)->clock.alarm;
+	alarms.timer = tw_clock_timer(&READ_ONCE(p->timer.base)->clock);
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 16), 16);
 	KUNIT_EXPECT_EQ(test, alarms.started, 1);
 	/* And for the first of them. */
@@ -237,42 +237,11 @@ static void no_alarm_after_the_last(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	probe_init(p, wheel, probe_fire);
 	twheel_arm(&p->timer, MS);
-	alarm = READ_ONCE(p->timer.base)->clock.alarm;
+	alarm = tw_clock_timer(&READ_ONCE(p->timer.base)->clock);
 	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 1));
 	/* It is active for as long as the pass lasts. */
 	KUNIT_EXPECT_TRUE(test, await(!hrtimer_active(alarm)));
 	twheel_destroy(wheel);
-}
-
-/* On other clocks than CLOCK_MONOTONIC, the alarm starts a timer on that. */
-static void other_clocks_relay(struct kunit *test)
-{
-	static const enum twheel_context contexts[] = {
-		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_WORK,
-	};
-	struct probe *p = probes_new(test, 1);
-	struct tw_clock *clock;
-	struct twheel *wheel;
-	unsigned int i, id;
-
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		for (id = TWHEEL_CLOCK_MONOTONIC; id < TWHEEL_CLOCK_VIRTUAL; id++) {
-			struct twheel_config config = {
-				.name = "kunit-relay", .clock = id,
-				.context = contexts[i],
-			};
-			bool other = id != TWHEEL_CLOCK_MONOTONIC;
-
-			wheel = twheel_create(&config);
-			KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-			probe_init(p, wheel, probe_fire);
-			clock = &READ_ONCE(p->timer.base)->clock;
-			KUNIT_EXPECT_EQ_MSG(test, tw_clock_relays(clock),
-					    other && contexts[i] != TWHEEL_CONTEXT_WORK,
-					    "clock %u in context %u", id, contexts[i]);
-			twheel_destroy(wheel);
-		}
-	}
 }
 
 /* Arms itself for the past, ten times: each time it is due in the next pass. */
@@ -412,7 +381,7 @@ static void alarm_of_a_cpu_goes_on(struct kunit *test)
 	struct probe *p = probes_new(test, 1);
 	const struct tw_clock *clock;
 	struct twheel *wheel;
-	const struct hrtimer *alarm;
+	const struct tw_alarm *alarm;
 
 	wheel = twheel_create(&config);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
@@ -464,7 +433,6 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(alarm_that_is_due_is_left),
 	KUNIT_CASE(alarm_is_set_once_for_many),
 	KUNIT_CASE(no_alarm_after_the_last),
-	KUNIT_CASE(other_clocks_relay),
 	KUNIT_CASE(work_may_always_sleep),
 	KUNIT_CASE(stop_takes_back_its_work),
 	KUNIT_CASE(late_by_the_last_look),

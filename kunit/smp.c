@@ -22,7 +22,7 @@ struct twheel *wheel_new(struct kunit *test,
 
 static bool timer_on_wall_clock(struct twheel_timer *timer)
 {
-	return tw_clock_is_wall(READ_ONCE(timer->base)->clock.id);
+	return tw_clock_can_be_set(READ_ONCE(timer->base)->clock.id);
 }
 
 static u64 timer_deadline_after(struct twheel_timer *timer, u64 delay)

@@ -77,7 +77,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	base->clock.workqueue = config->workqueue;
 	base->clock.cpu = cpu;
 	base->clock.pinned = cpu != TW_ANY_CPU;
-	base->clock.alarm = &base->clock.timers[0];
+	base->clock.alarm = &base->clock.alarms[0];
 	tw_clock_set_virtual(&base->clock, config->start_ns);
 	INIT_CSD(&base->clock.csd, tw_base_kicked, &base->clock);
 	tw_wheel_shape(&base->wheel, config->tick_ns ?: TWHEEL_TICK_DEFAULT,
@@ -92,7 +92,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 		base->room = &owner->room;
 	if (tw_wheel_init(&base->wheel,
 			  tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock)),
-			  tw_clock_steps(config->clock), node)) {
+			  tw_clock_can_be_set(config->clock) || config->clock == TWHEEL_CLOCK_VIRTUAL, node)) {
 		tw_base_free(base);
 		return NULL;
 	}
@@ -137,7 +137,7 @@ static void base_follow_clock(struct twheel_base *base)
  */
 static void base_set_alarm_before(struct twheel_base *base, u64 wake)
 {
-	if (base->wheel.wake < wake && (wake > base->present || tw_clock_is_wall(base->clock.id)))
+	if (base->wheel.wake < wake && (wake > base->present || tw_clock_can_be_set(base->clock.id)))
 		base_set_alarm(base);
 }
 
@@ -286,7 +286,7 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
 }
 
 /*
- * The clock of a base, made of an hrtimer.
+ * The alarm of a base: see clock.c, too.
  *
  * The alarm is set under the base lock. When the alarm function has to set it again, it
  * is cheaper to have the hrtimer core restart the timer. But between the alarm going
@@ -306,35 +306,7 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
  * The bases of the system wheel have target CPUs, and their alarms are not pinned. They are
  * set as without a target CPU, so they leave CPUs that sleep. They come home when the target
  * CPU works again: see clock_leaves().
- *
- * The hrtimer core runs what is due in a loop, by a time that it reads when the loop
- * begins. A timer that is started for that time or an earlier one is run again by the
- * same loop. On CLOCK_MONOTONIC a time read afresh is never earlier. CLOCK_REALTIME and
- * CLOCK_TAI may have been set back since. So nothing may start its timer from within a loop
- * over the timers of such a clock: see tw_clock_relays().
  */
-
-static ktime_t clock_ktime(u64 ns)
-{
-	return ns_to_ktime(min_t(u64, ns, KTIME_MAX));
-}
-
-/* tw_clock_now() - the time in ns */
-u64 tw_clock_now(const struct tw_clock *clock)
-{
-	switch (clock->id) {
-	case TWHEEL_CLOCK_VIRTUAL:
-		return atomic64_read(&clock->virtual_ns);
-	case TWHEEL_CLOCK_BOOTTIME:
-		return ktime_get_boottime_ns();
-	case TWHEEL_CLOCK_REALTIME:
-		return ktime_get_real_ns();
-	case TWHEEL_CLOCK_TAI:
-		return ktime_get_clocktai_ns();
-	default:
-		return ktime_get_ns();
-	}
-}
 
 /* The CPU on which the alarm is to be set, if the caller runs on this one. */
 static int clock_alarm_cpu(const struct tw_clock *clock)
@@ -358,7 +330,7 @@ static void clock_start(struct tw_clock *clock, int cpu, u64 ns)
 		if (clock->kicking)
 			return;
 	}
-	tw_hrtimer_start(clock->alarm, clock_ktime(ns), tw_clock_mode(clock));
+	tw_alarm_start(clock->alarm, clock->id, ns, clock->pinned ? HRTIMER_MODE_PINNED : 0);
 }
 
 /* tw_clock_set() - have the alarm go off at @ns instead of what it was set to */
@@ -416,18 +388,19 @@ static bool clock_leaves(struct tw_clock *clock, int *cpu)
  */
 enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns)
 {
+	struct hrtimer *timer = tw_clock_timer(clock);
 	int cpu;
 
-	if (clock->context == TWHEEL_CONTEXT_WORK || tw_clock_relays(clock) ||
-	    hrtimer_is_queued(clock->alarm)) {
+	if (clock->context == TWHEEL_CONTEXT_WORK || clock->id != TWHEEL_CLOCK_MONOTONIC ||
+	    hrtimer_is_queued(timer)) {
 		tw_clock_set(clock, ns);
 		return TW_CLOCK_DONE;
 	}
 	if (!clock_leaves(clock, &cpu)) {
-		hrtimer_set_expires(clock->alarm, clock_ktime(ns));
+		hrtimer_set_expires(timer, ns_to_ktime(min_t(u64, ns, KTIME_MAX)));
 		return TW_CLOCK_RESTART;
 	}
-	clock->alarm = &clock->timers[clock->alarm == clock->timers];
+	clock->alarm = &clock->alarms[clock->alarm == clock->alarms];
 	clock_start(clock, cpu, ns);
 	return TW_CLOCK_DONE;
 }
@@ -442,14 +415,13 @@ enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause)
 {
 	if (clock->context == TWHEEL_CONTEXT_WORK && clock->id != TWHEEL_CLOCK_VIRTUAL)
 		return TW_CLOCK_QUEUE;
-	if (!tw_clock_relays(clock))
+	if (clock->id == TWHEEL_CLOCK_MONOTONIC || clock->id == TWHEEL_CLOCK_VIRTUAL)
 		return tw_clock_resume(clock, now + pause);
-	if (clock_alarm_cpu(clock) != raw_smp_processor_id()) {
+	if (clock_alarm_cpu(clock) != raw_smp_processor_id())
 		tw_clock_set(clock, 0);
-		return TW_CLOCK_DONE;
-	}
-	tw_hrtimer_start(&clock->relay, ns_to_ktime(ktime_get_ns() + pause),
-			 tw_clock_pass_mode(clock));
+	else
+		tw_alarm_start(clock->alarm, TWHEEL_CLOCK_MONOTONIC, ktime_get_ns() + pause,
+			       HRTIMER_MODE_PINNED);
 	return TW_CLOCK_DONE;
 }
 
@@ -460,10 +432,8 @@ enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause)
  */
 void tw_clock_stop(struct tw_clock *clock)
 {
-	hrtimer_cancel(&clock->timers[0]);
-	hrtimer_cancel(&clock->timers[1]);
-	if (tw_clock_relays(clock))
-		hrtimer_cancel(&clock->relay);
+	tw_alarm_stop(&clock->alarms[0]);
+	tw_alarm_stop(&clock->alarms[1]);
 	if (clock->workqueue)
 		cancel_work_sync(&clock->work);
 }

@@ -29,6 +29,7 @@
 #include <linux/twheel_stats.h>
 #include <trace/events/twheel.h>
 
+#include "../clock.h"
 #include "../engine/timer.h"
 #include "debug.h"
 
@@ -65,15 +66,14 @@ enum tw_clock_next {
  * @target_online: the target CPU can be kicked. Written under the base lock
  * @kicking: another CPU has been kicked. Under the base lock
  * @virtual_ns: the time of a virtual clock
- * @timers: the alarm is one of them
- * @alarm: the present one of @timers. The other one is not queued: this changes only in
- *	the function of the alarm, which then leaves that one
+ * @alarms: two, of which one is used
+ * @alarm: the one. The other one is not queued: this changes only in the function of the
+ *	alarm, which then leaves that one
  * @slept_us: how long the target CPU had slept, when the pass last looked
  * @looked_us: when that was
  * @csd: kicks the CPU that is to set the alarm
  * @work: has a thread call the alarm function
  * @workqueue: where @work is queued; NULL if it never is
- * @relay: see tw_clock_relays()
  */
 struct tw_clock {
 	enum twheel_clock id;
@@ -83,78 +83,39 @@ struct tw_clock {
 	bool target_online;
 	bool kicking;
 	atomic64_t virtual_ns;
-	struct hrtimer timers[2];
-	struct hrtimer *alarm;
+	struct tw_alarm alarms[2];
+	struct tw_alarm *alarm;
 	u64 slept_us;
 	u64 looked_us;
 	call_single_data_t csd;
 	struct work_struct work;
 	struct workqueue_struct *workqueue;
-	struct hrtimer relay;
 };
 
 void tw_base_kicked(void *clock);
 
-u64 tw_clock_now(const struct tw_clock *clock);
 void tw_clock_set(struct tw_clock *clock, u64 ns);
 enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns);
 enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause);
 void tw_clock_stop(struct tw_clock *clock);
 
-/*
- * On other clocks than CLOCK_MONOTONIC the alarm is a timer in hard interrupt context. It only
- * starts the relay: a timer on CLOCK_MONOTONIC, due at once, in whose function the pass runs.
- * There are two reasons:
- *
- *  - The pass may set the alarm for any time after the present one. Within a
- *    loop over the timers of CLOCK_REALTIME that would be wrong. If the clock was set back
- *    since the loop began, the loop would run the timer again and again.
- *  - Without high resolution, a tick compares the time with a stored first expiry of the
- *    softirq timers. On 6.1, setting CLOCK_REALTIME does not renew that on the CPU that
- *    sets it, and without NOHZ on no CPU: see clock_was_set() there. On some kernels a
- *    resume, which sets CLOCK_BOOTTIME, does not either: see retrigger_next_event(). A tick
- *    always looks at timers in hard interrupt context.
- *
- * A workqueue needs no relay: the alarm only queues the work.
- */
-static inline bool tw_clock_relays(const struct tw_clock *clock)
+/* tw_clock_now() - the time in ns */
+static inline u64 tw_clock_now(const struct tw_clock *clock)
 {
-	return clock->id != TWHEEL_CLOCK_MONOTONIC && clock->id != TWHEEL_CLOCK_VIRTUAL &&
-	       clock->context == TWHEEL_CONTEXT_SOFTIRQ;
+	return clock->id == TWHEEL_CLOCK_VIRTUAL ? atomic64_read(&clock->virtual_ns) :
+						   tw_clock_read(clock->id);
 }
 
-/* How to start the hrtimer in whose function the pass runs, or its work is queued. */
-static inline enum hrtimer_mode tw_clock_pass_mode(const struct tw_clock *clock)
+/* The hrtimer that is set for the alarm's instant. */
+static inline struct hrtimer *tw_clock_timer(const struct tw_clock *clock)
 {
-	return (clock->context == TWHEEL_CONTEXT_SOFTIRQ ? HRTIMER_MODE_ABS_SOFT :
-							   HRTIMER_MODE_ABS_HARD) |
-	       (clock->pinned ? HRTIMER_MODE_PINNED : 0);
-}
-
-/* How to start the alarm. */
-static inline enum hrtimer_mode tw_clock_mode(const struct tw_clock *clock)
-{
-	if (!tw_clock_relays(clock))
-		return tw_clock_pass_mode(clock);
-	return clock->pinned ? HRTIMER_MODE_ABS_PINNED_HARD : HRTIMER_MODE_ABS_HARD;
+	return tw_alarm_timer(clock->alarm, clock->id);
 }
 
 /* An atomic, because other CPUs read it without a lock: no half of it alone. */
 static inline void tw_clock_set_virtual(struct tw_clock *clock, u64 ns)
 {
 	atomic64_set(&clock->virtual_ns, ns);
-}
-
-/* Whether it is set together with the wall clock. */
-static inline bool tw_clock_is_wall(enum twheel_clock id)
-{
-	return id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_TAI;
-}
-
-/* Whether the clock can be set back. */
-static inline bool tw_clock_steps(enum twheel_clock id)
-{
-	return tw_clock_is_wall(id) || id == TWHEEL_CLOCK_VIRTUAL;
 }
 
 /*

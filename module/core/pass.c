@@ -72,6 +72,17 @@ static __always_inline bool pass_set_time(struct twheel_base *base, u64 ns)
 	return tw_word(ns) < base->wheel.now_word;
 }
 
+/*
+ * How many callbacks may be called until the pass looks at the clock. A callback may sleep in
+ * workqueue context. A clock that can be set may be set back: then the next pass finds out what
+ * is still due.
+ */
+static unsigned int pass_group(const struct twheel_base *base)
+{
+	return base->clock.context == TWHEEL_CONTEXT_WORK ||
+	       tw_clock_can_be_set(base->clock.id) ? 1 : PASS_GROUP;
+}
+
 /* What the base's clock says. @mono: what CLOCK_MONOTONIC says. */
 static __always_inline u64 pass_clock(const struct twheel_base *base, u64 mono)
 {
@@ -137,6 +148,16 @@ static __always_inline void pass_call(const struct twheel_base *base,
 		pass_report_preempt_count(READ_ONCE(base->last), count);
 }
 
+static noinline void pass_call_traced(const struct twheel_base *base,
+				      struct twheel_timer *timer, twheel_fn function,
+				      enum twheel_context context, int count, u64 late)
+{
+	u64 start = tw_trace_expire_entry(base, timer, late);
+
+	pass_call(base, timer, function, context, count);
+	tw_trace_expire_exit(base, timer, start);
+}
+
 /*
  * With the lock: the callback has returned that calls wait for. All of them wait for the same
  * timer. If it is pending again, it is withdrawn, and the first waiter is told.
@@ -186,10 +207,10 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
 	WRITE_ONCE(base->running, NULL);
 	if (base->waiters)
 		pass_tell_waiters(base, context);
-	base->group = PASS_GROUP;
+	base->group = pass_group(base);
 	now = ktime_get_ns();
-	pass_set_time(base, pass_clock(base, now));
-	return now - base->began >= pass_budget(context);
+	return pass_set_time(base, pass_clock(base, now)) ||
+	       now - base->began >= pass_budget(context);
 }
 
 /*
@@ -220,29 +241,22 @@ static noinline bool pass_requeue_due(struct twheel_base *base, enum twheel_cont
 }
 
 /* Claim the timers that are due, and call them. Returns true if the time is over. */
-static __always_inline bool pass_serve(struct twheel_base *base, int count,
-				       enum twheel_context context)
+static noinline bool pass_serve(struct twheel_base *base, int count, enum twheel_context context)
+	__must_hold(&base->lock)
 {
 	struct twheel_timer *timer;
 	s64 fired = TWHEEL_FIRED;
 	twheel_fn function = NULL;
-	u64 late, start;
 	bool over = false;
+	u64 late;
 
 	/* Keep it in a register, rather than load it for each. */
 	OPTIMIZER_HIDE_VAR(fired);
 	lockdep_assert_held(&base->lock);
+	if (pass_group(base) == 1 && pass_set_time(base, tw_clock_now(&base->clock)))
+		return true;
 	pass_set_time(base, tw_word(base->time));
 	do {
-		/*
-		 * The callback before may have slept, or the clock may have been set. If
-		 * it was set back, the next pass finds out what is still due.
-		 */
-		if (context == TWHEEL_CONTEXT_WORK || unlikely(tw_clock_is_wall(base->clock.id))) {
-			over = pass_set_time(base, tw_clock_now(&base->clock));
-			if (unlikely(over))
-				break;
-		}
 		timer = tw_base_timer(tw_wheel_due(&base->wheel));
 		if (!timer)
 			break;
@@ -261,10 +275,10 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		WRITE_ONCE(base->last, function);
 		raw_spin_unlock_irq(&base->lock);
 		/* From here on @timer may be freed, by its own function. */
-		start = tw_trace_expiry() ? tw_trace_expire_entry(base, timer, late) : 0;
-		pass_call(base, timer, function, context, count);
-		if (unlikely(start))
-			tw_trace_expire_exit(base, timer, start);
+		if (tw_trace_expiry())
+			pass_call_traced(base, timer, function, context, count, late);
+		else
+			pass_call(base, timer, function, context, count);
 		raw_spin_lock_irq(&base->lock);
 		if (unlikely(!--base->group))
 			over = pass_serve_break(base, context);
@@ -281,7 +295,7 @@ static void pass_begin(struct twheel_base *base, u64 mono)
 	/* tw_base_inside() reads it without the lock. */
 	WRITE_ONCE(base->runner, current);
 	base->began = mono;
-	base->group = PASS_GROUP;
+	base->group = pass_group(base);
 	base->passes++;
 	/* On a clock set back since then, the round has an earlier target: the rest waits. */
 	if (!base->in_round || unlikely(now < base->target)) {
@@ -313,7 +327,7 @@ static bool pass_drain_ahead(struct twheel_base *base)
 }
 
 /* With the lock: do what is due, as long as the time of the pass lasts. */
-static __always_inline void pass_serve_all(struct twheel_base *base, int count,
+static void pass_serve_all(struct twheel_base *base, int count,
 				      enum twheel_context context)
 {
 	struct tw_wheel *w = &base->wheel;
@@ -376,9 +390,15 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 			      min_t(u64, mono - base->began, PASS_LONG_PAUSE));
 }
 
-static __always_inline enum tw_clock_next
-pass_run(struct twheel_base *base, struct tw_clock *clock, enum twheel_context context)
+/*
+ * tw_pass_alarm() - the alarm of a base's clock has gone off: the pass
+ *
+ * Return: what is left to do for the caller, without a lock.
+ */
+enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 {
+	struct twheel_base *base = container_of(clock, struct twheel_base, clock);
+	enum twheel_context context = clock->context;
 	bool soft = context == TWHEEL_CONTEXT_SOFTIRQ;
 	enum tw_clock_next left = TW_CLOCK_DONE;
 	int count = preempt_count();
@@ -404,31 +424,6 @@ out:
 		tw_expiry_unlock(base);
 	return left;
 }
-
-
-/*
- * A function for each context: the compiler sees a constant, and tw_pass_alarm() saves no
- * registers.
- */
-static noinline enum tw_clock_next pass_run_soft(struct twheel_base *base, struct tw_clock *clock)
-{
-	return pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ);
-}
-
-static noinline enum tw_clock_next pass_run_work(struct twheel_base *base, struct tw_clock *clock)
-{
-	return pass_run(base, clock, TWHEEL_CONTEXT_WORK);
-}
-
-/* tw_pass_alarm() - the alarm of a base's clock has gone off: the pass */
-enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
-{
-	struct twheel_base *base = container_of(clock, struct twheel_base, clock);
-
-	if (clock->context == TWHEEL_CONTEXT_WORK)
-		return pass_run_work(base, clock);
-	return pass_run_soft(base, clock);
-}
 TW_EXPORT_FOR_TESTS(tw_pass_alarm);
 
 static void pass_queue_work(struct tw_clock *clock)
@@ -440,7 +435,7 @@ static void pass_queue_work(struct tw_clock *clock)
 		queue_work_on(clock->cpu, clock->workqueue, &clock->work);
 }
 
-/* The alarm has gone off, or its relay. To queue work takes locks of the scheduler. */
+/* The alarm has gone off. To queue work takes locks of the scheduler. */
 static __always_inline enum hrtimer_restart pass_go_off(struct tw_clock *clock)
 {
 	enum tw_clock_next next = TW_CLOCK_QUEUE;
@@ -454,25 +449,12 @@ static __always_inline enum hrtimer_restart pass_go_off(struct tw_clock *clock)
 
 static enum hrtimer_restart pass_alarm_0(struct hrtimer *timer)
 {
-	return pass_go_off(container_of(timer, struct tw_clock, timers[0]));
+	return pass_go_off(container_of(timer, struct tw_clock, alarms[0].soft));
 }
 
 static enum hrtimer_restart pass_alarm_1(struct hrtimer *timer)
 {
-	return pass_go_off(container_of(timer, struct tw_clock, timers[1]));
-}
-
-static enum hrtimer_restart pass_start_relay(struct hrtimer *timer)
-{
-	struct tw_clock *clock = container_of(timer, struct tw_clock, timers[0]);
-
-	tw_hrtimer_start(&clock->relay, 0, tw_clock_pass_mode(clock));
-	return HRTIMER_NORESTART;
-}
-
-static enum hrtimer_restart pass_relay(struct hrtimer *timer)
-{
-	return pass_go_off(container_of(timer, struct tw_clock, relay));
+	return pass_go_off(container_of(timer, struct tw_clock, alarms[1].soft));
 }
 
 static void pass_work(struct work_struct *work)
@@ -483,23 +465,12 @@ static void pass_work(struct work_struct *work)
 		pass_queue_work(clock);
 }
 
-static const clockid_t pass_clock_ids[] = {
-	[TWHEEL_CLOCK_MONOTONIC]	= CLOCK_MONOTONIC,
-	[TWHEEL_CLOCK_BOOTTIME]		= CLOCK_BOOTTIME,
-	[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
-	[TWHEEL_CLOCK_TAI]		= CLOCK_TAI,
-	[TWHEEL_CLOCK_VIRTUAL]		= CLOCK_MONOTONIC,
-};
-
 /* tw_pass_init() - set up the alarm of a new base, whose function is the pass */
 void tw_pass_init(struct twheel_base *base)
 {
 	struct tw_clock *clock = &base->clock;
-	clockid_t id = pass_clock_ids[clock->id];
 
-	hrtimer_setup(&clock->timers[0], tw_clock_relays(clock) ? pass_start_relay : pass_alarm_0,
-		      id, tw_clock_mode(clock));
-	hrtimer_setup(&clock->timers[1], pass_alarm_1, id, tw_clock_mode(clock));
-	hrtimer_setup(&clock->relay, pass_relay, CLOCK_MONOTONIC, tw_clock_pass_mode(clock));
+	tw_alarm_init(&clock->alarms[0], clock->id, pass_alarm_0);
+	tw_alarm_init(&clock->alarms[1], clock->id, pass_alarm_1);
 	INIT_WORK(&clock->work, pass_work);
 }

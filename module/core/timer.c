@@ -335,7 +335,7 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
 	base = tw_timer_any_base(timer);
-	if (!base || (how & __TWHEEL_DELAY && tw_clock_is_wall(base->clock.id)))
+	if (!base || (how & __TWHEEL_DELAY && tw_clock_can_be_set(base->clock.id)))
 		return -EINVAL;
 	if (how & __TWHEEL_DELAY)
 		when_ns = arm_after(base, when_ns);
@@ -426,7 +426,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 	base = tw_timer_any_base(timer);
 	if (unlikely(!base))
 		return -ENOENT;
-	if (unlikely(tw_clock_is_wall(base->clock.id)))
+	if (unlikely(tw_clock_can_be_set(base->clock.id)))
 		return -EINVAL;
 	return tw_base_extend(timer, tw_deadline_word(arm_after(base, delay_ns)));
 }

@@ -63,7 +63,7 @@ static __always_inline bool tw_timer_takes_delay(const struct twheel_timer *time
 {
 	const struct twheel_base *base = tw_timer_any_base(timer);
 
-	return likely(base) && likely(!tw_clock_is_wall(base->clock.id));
+	return likely(base) && likely(!tw_clock_can_be_set(base->clock.id));
 }
 
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
