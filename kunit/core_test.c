@@ -391,7 +391,7 @@ static void alarm_of_a_cpu_goes_on(struct kunit *test)
 	alarm = READ_ONCE(clock->alarm);
 	twheel_modify(&p->timer, MS);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->fired) == 4));
-	KUNIT_EXPECT_EQ(test, READ_ONCE(clock->alarm), alarm);
+	KUNIT_EXPECT_PTR_EQ(test, READ_ONCE(clock->alarm), alarm);
 	twheel_destroy(wheel);
 }
 
