@@ -147,8 +147,8 @@ static inline struct twheel_base *arm_only_base(const struct twheel_timer *timer
 }
 
 /*
- * Can the timer just be started? It is not pending and not shut down. Nor is its word 0: then it may
- * have no base yet.
+ * Can the timer just be started? It is not pending and not shut down. Nor is its word 0: then it
+ * may have no base yet.
  */
 static inline bool arm_is_idle(const struct twheel_timer *timer)
 {

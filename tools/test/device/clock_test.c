@@ -420,10 +420,21 @@ static int saturates_above(int fd)
 	return 0;
 }
 
+/* Between the time that never comes and the end of 63 bits there is an hour. */
+static int saturates_before_the_end(int fd)
+{
+	uint64_t deadline;
+
+	CHECK_EQ(dev_query(fd, far_id, &deadline), 0);
+	CHECK_EQ(deadline, TWHEEL_NEVER_NS);
+	return 0;
+}
+
 TEST(namespace_saturates)
 {
 	in_another_time("monotonic -3 0", saturates_below, at_the_ends_of_time());
 	in_another_time("monotonic 5000 0", saturates_above, at_the_ends_of_time());
+	in_another_time("monotonic 1000 0", saturates_before_the_end, at_the_ends_of_time());
 }
 
 static uint64_t shared_id, shared_deadline, shared_origin;
