@@ -156,8 +156,8 @@ static inline bool arm_is_idle(const struct twheel_timer *timer)
 }
 
 /* With the base lock: give any timer its deadline on that base. */
-static __always_inline int arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
-				    enum tw_arm_which which)
+static int arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
+		    enum tw_arm_which which)
 {
 	lockdep_assert_held(&base->lock);
 	if (which == TW_ARM_PENDING && !twheel_pending(timer))
@@ -435,9 +435,15 @@ TW_EXPORT(twheel_extend);
 /* tw_arm_at_held() - twheel_arm_at() with the base lock */
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
+	struct twheel_base *base = timer->base;
+	s64 word = tw_deadline_word(deadline_ns);
+
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
-	return arm_held(timer->base, timer, tw_deadline_word(deadline_ns), TW_ARM_ANY);
+	/* What is common is short: the timer is idle. */
+	if (likely(arm_is_idle(timer)))
+		return tw_node_start(&base->wheel, &timer->node, word);
+	return arm_held(base, timer, word, TW_ARM_ANY);
 }
 
 /* Cancelling timers, and waiting for their callbacks. */
