@@ -220,13 +220,4 @@ do {										\
 	}									\
 } while (0)
 
-/* The event of a timer is read. */
-static __always_inline void tw_file_trace_expire(const struct tw_file *file,
-						 const struct twheel_node *node,
-						 u64 deadline, u64 now)
-{
-	trace_twheel_expire_entry(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL,
-				  deadline, now);
-}
-
 #endif /* _TWHEEL_FILE_H */

@@ -46,74 +46,60 @@ struct read_batch {
 	u64 words[READ_MOST];
 };
 
-/* How many deadlines of a periodic timer have been reached, each on its tick. */
-static __always_inline u64 read_count_periods(const struct tw_file *file,
-					      const struct tw_entry *entry, u64 now)
+/*
+ * How many deadlines of a periodic timer have been reached, each on its tick. Sets the one after
+ * these; U64_MAX if there is none.
+ */
+static __always_inline u64 read_periods(const struct tw_file *file, const struct tw_entry *entry,
+					u64 now, u64 *next)
 {
 	u64 tick_ns = tw_wheel_ns(&file->wheel, tw_wheel_floor(&file->wheel, now));
+	u64 count = 1, ahead;
 
 	/* With slack, the event may come later than the deadline. */
-	if (!entry->period_ns || tick_ns < entry->deadline_ns)
-		return 1;
-	return div64_u64(tick_ns - entry->deadline_ns, entry->period_ns) + 1;
+	if (tick_ns >= entry->deadline_ns)
+		count += div64_u64(tick_ns - entry->deadline_ns, entry->period_ns);
+	if (check_mul_overflow(entry->period_ns, count, &ahead) ||
+	    check_add_overflow(entry->deadline_ns, ahead, next) || *next >= TWHEEL_NEVER_NS)
+		*next = U64_MAX;
+	return count;
 }
 
-/* The next deadline of a timer after @count periods; U64_MAX if it has none. */
-static __always_inline u64 read_next_deadline(const struct tw_entry *entry, u64 count)
-{
-	u64 ahead, next;
-
-	if (!entry->period_ns || check_mul_overflow(entry->period_ns, count, &ahead) ||
-	    check_add_overflow(entry->deadline_ns, ahead, &next) || next >= TWHEEL_NEVER_NS)
-		return U64_MAX;
-	return next;
-}
-
-/* The record of a timer. Inline, as it goes to the program's memory from registers. */
-static __always_inline void read_describe_entry(const struct tw_file *file,
-						const struct read_batch *batch,
-						const struct tw_entry *entry,
-						struct twheel_event *event)
-{
-	event->id = entry->id;
-	event->cookie = entry->cookie;
-	event->deadline_ns = tw_timens_add(entry->deadline_ns, batch->offset);
-	event->count = 1;
-	event->type = TWHEEL_EVENT_TIMER;
-	event->flags = TWHEEL_EVENT_LAST;
-	if (unlikely(entry->period_ns)) {
-		event->count = read_count_periods(file, entry, batch->now);
-		if (read_next_deadline(entry, event->count) != U64_MAX)
-			event->flags = 0;
-	}
-}
-
-/* The record of a cell; likewise. */
-static __always_inline void read_describe_cell(const struct tw_file *file,
-					       const struct read_batch *batch,
-					       const struct twheel_node *node, u64 word,
-					       struct twheel_event *event)
-{
-	event->id = (u64)twheel_cell_generation(word) << 32 |
-		    tw_cells_index(file->cells, node);
-	event->cookie = 0;
-	event->deadline_ns = tw_timens_add(tw_word(atomic64_read(&node->word)), batch->offset);
-	event->count = 1;
-	event->type = TWHEEL_EVENT_CELL;
-	event->flags = TWHEEL_EVENT_LAST;
-}
-
-/* @word: as in &read_batch.words */
+/*
+ * The record of a timer or a cell. Inline, as it goes to the program's memory from registers.
+ * @word: as in &read_batch.words
+ */
 static __always_inline void read_describe(const struct tw_file *file,
 					  const struct read_batch *batch,
 					  struct twheel_node *node, const u64 *word,
 					  struct twheel_event *event)
 {
-	if (unlikely(tw_file_cells(file)) && *word)
-		read_describe_cell(file, batch, node, *word, event);
-	else
-		read_describe_entry(file, batch, tw_entry_of(node), event);
+	const struct tw_entry *entry;
+	u64 next;
+
 	event->now_ns = tw_timens_add(batch->now, batch->offset);
+	event->flags = TWHEEL_EVENT_LAST;
+	if (unlikely(tw_file_cells(file)) && *word) {
+		event->id = (u64)twheel_cell_generation(*word) << 32 |
+			    tw_cells_index(file->cells, node);
+		event->cookie = 0;
+		event->deadline_ns = tw_timens_add(tw_word(atomic64_read(&node->word)),
+						   batch->offset);
+		event->count = 1;
+		event->type = TWHEEL_EVENT_CELL;
+		return;
+	}
+	entry = tw_entry_of(node);
+	event->id = entry->id;
+	event->cookie = entry->cookie;
+	event->deadline_ns = tw_timens_add(entry->deadline_ns, batch->offset);
+	event->count = 1;
+	event->type = TWHEEL_EVENT_TIMER;
+	if (unlikely(entry->period_ns)) {
+		event->count = read_periods(file, entry, batch->now, &next);
+		if (next != U64_MAX)
+			event->flags = 0;
+	}
 }
 
 /* Take up to @most due timers out of the wheel, fewer if the search for them takes a slice. */
@@ -193,57 +179,57 @@ static unsigned int read_copy(const struct tw_file *file, const struct read_batc
 	return i;
 }
 
-static void read_count_late(struct tw_file *file, u64 late)
+static __always_inline void read_account(struct tw_file *file, const struct twheel_node *node,
+					 u64 deadline, u64 now)
 {
+	u64 late = now - deadline;
+
 	file->fired++;
 	file->late_sum += late;
 	/* 0 has no highest bit. */
 	file->late[tw_top_bit(late | 1)]++;
 	if (unlikely(late > file->late_max))
 		file->late_max = late;
-}
-
-/* The event of a timer was read. Returns true if the waiters have to be woken. */
-static __always_inline bool read_finish_entry(struct tw_file *file,
-					      const struct read_batch *batch,
-					      struct tw_entry *entry)
-{
-	u64 next = U64_MAX;
-
-	read_count_late(file, batch->now - entry->deadline_ns);
-	tw_file_trace_expire(file, &entry->node, entry->deadline_ns, batch->now);
-	if (unlikely(entry->period_ns))
-		next = read_next_deadline(entry, read_count_periods(file, entry, batch->now));
-	if (likely(next == U64_MAX)) {
-		tw_table_put(&file->table, entry);
-		return false;
-	}
-	entry->deadline_ns = next;
-	return tw_due_enqueue(file, &entry->node,
-			      tw_wheel_share(&file->wheel, next, entry->slack_ns));
+	trace_twheel_expire_entry(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL,
+				  deadline, now);
 }
 
 /*
- * Likewise of a cell. Returns false if its word has changed, so that it has no event. The next
- * round looks at it: in this one it could change again, without end, and no timer behind it
- * would be served. Not later than now: a virtual clock may stand still.
+ * The event of a timer or a cell was read. Returns false if the word of the cell has changed, so
+ * that it has no event. The next round looks at it: in this one it could change again, without
+ * end, and no timer behind it would be served. Not later than now: a virtual clock may stand
+ * still.
  */
-static bool read_finish_cell(struct tw_file *file, const struct read_batch *batch,
-			     unsigned int i, bool *wake)
+static __always_inline bool read_finish_one(struct tw_file *file, const struct read_batch *batch,
+					    unsigned int i, bool *wake)
 {
 	struct twheel_node *node = batch->nodes[i];
-	struct tw_cells *cells = file->cells;
-	u64 deadline = tw_word(atomic64_read(&node->word)), next;
+	struct tw_cells *cells = tw_file_cells(file);
+	u64 now = batch->now, next = U64_MAX;
+	struct tw_entry *entry;
 
-	if (!tw_cells_fire(cells, node, batch->words[i])) {
-		next = tw_cells_ticks(file, batch->now);
-		WRITE_ONCE(cells->map.cells[tw_cells_index(cells, node)].check, next);
-		*wake |= tw_due_enqueue(file, node, tw_cells_ns(file, next));
-		return false;
+	if (unlikely(cells) && batch->words[i]) {
+		if (!tw_cells_fire(cells, node, batch->words[i])) {
+			next = tw_cells_ticks(file, now);
+			WRITE_ONCE(cells->map.cells[tw_cells_index(cells, node)].check, next);
+			*wake |= tw_due_enqueue(file, node, tw_cells_ns(file, next));
+			return false;
+		}
+		tw_cells_forget(cells, node);
+		read_account(file, node, tw_word(atomic64_read(&node->word)), now);
+		return true;
 	}
-	tw_cells_forget(cells, node);
-	read_count_late(file, batch->now - deadline);
-	tw_file_trace_expire(file, node, deadline, batch->now);
+	entry = tw_entry_of(node);
+	read_account(file, node, entry->deadline_ns, now);
+	if (unlikely(entry->period_ns))
+		read_periods(file, entry, now, &next);
+	if (likely(next == U64_MAX)) {
+		tw_table_put(&file->table, entry);
+	} else {
+		entry->deadline_ns = next;
+		*wake |= tw_due_enqueue(file, node,
+					tw_wheel_share(&file->wheel, next, entry->slack_ns));
+	}
 	return true;
 }
 
@@ -257,14 +243,9 @@ static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
 	unsigned int i, left, first;
 
 	for (i = 0, first = copied; i < copied; i++) {
-		if (unlikely(tw_file_cells(file)) && batch->words[i]) {
-			if (!read_finish_cell(file, batch, i, wake)) {
-				first = i + 1;
-				break;
-			}
-		} else {
-			*wake |= read_finish_entry(file, batch,
-						   tw_entry_of(batch->nodes[i]));
+		if (unlikely(!read_finish_one(file, batch, i, wake))) {
+			first = i + 1;
+			break;
 		}
 	}
 	for (left = batch->count; left > first; left--)

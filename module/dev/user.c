@@ -188,10 +188,17 @@ static u64 user_limit_bytes(void)
 	return READ_ONCE(user_memory) ?: (u64)totalram_pages() * PAGE_SIZE / 16;
 }
 
-static void user_uncharge(struct tw_user *user, u32 timers, u64 bytes)
+/* tw_users_uncharge() - take timers and memory off their accounts */
+void tw_users_uncharge(struct tw_users *users, u32 timers, u64 bytes)
 {
-	atomic_long_sub(timers, &user->timers);
-	atomic_long_sub(bytes, &user->bytes);
+	unsigned int i;
+
+	for (i = 0; i < users->count; i++) {
+		atomic_long_sub(timers, &users->users[i]->timers);
+		atomic_long_sub(bytes, &users->users[i]->bytes);
+	}
+	users->timers -= timers;
+	WRITE_ONCE(users->bytes, users->bytes - bytes);
 }
 
 /*
@@ -202,6 +209,7 @@ static void user_uncharge(struct tw_user *user, u32 timers, u64 bytes)
 int tw_users_charge(struct tw_users *users, u32 timers, u64 bytes)
 {
 	u64 most_timers = READ_ONCE(user_timers), most_bytes = user_limit_bytes();
+	bool beyond = false;
 	unsigned int i;
 
 	for (i = 0; i < users->count; i++) {
@@ -209,31 +217,15 @@ int tw_users_charge(struct tw_users *users, u32 timers, u64 bytes)
 		u64 has_timers = atomic_long_add_return(timers, &user->timers);
 		u64 has_bytes = atomic_long_add_return(bytes, &user->bytes);
 
-		/* Of two callers that go beyond a limit together, both may be refused. */
-		if (!users->exempt && ((timers && has_timers > most_timers) ||
-				       (bytes && has_bytes > most_bytes)))
-			goto refuse;
+		beyond |= (timers && has_timers > most_timers) || (bytes && has_bytes > most_bytes);
 	}
 	users->timers += timers;
 	WRITE_ONCE(users->bytes, users->bytes + bytes);
-	return 0;
-
-refuse:
-	do
-		user_uncharge(users->users[i], timers, bytes);
-	while (i--);
+	if (!beyond || users->exempt)
+		return 0;
+	/* Of two callers that go beyond a limit together, both may be refused. */
+	tw_users_uncharge(users, timers, bytes);
 	return -EDQUOT;
-}
-
-/* tw_users_uncharge() - take timers and memory off their accounts */
-void tw_users_uncharge(struct tw_users *users, u32 timers, u64 bytes)
-{
-	unsigned int i;
-
-	for (i = 0; i < users->count; i++)
-		user_uncharge(users->users[i], timers, bytes);
-	users->timers -= timers;
-	WRITE_ONCE(users->bytes, users->bytes - bytes);
 }
 
 /* tw_users_info() - what is charged to the opener, and how much may be */

@@ -136,7 +136,7 @@ inline read_event(cpu, c)
 			fired[c] = armed[c];
 			next[c] = NEVER
 		:: else ->
-			/* read_finish_cell() */
+			/* read_finish_one() */
 			next[c] = now + 1;
 			gave_up[c] = true;
 			store(cpu, CHECK + c, next[c])
