@@ -78,7 +78,8 @@ void tw_alarm_init(struct tw_alarm *alarm, enum twheel_clock clock,
  * tw_alarm_start() - set an alarm for @ns instead of what it was set for
  * @pinned: %HRTIMER_MODE_PINNED: on this CPU; 0: where hrtimers go
  */
-void tw_alarm_start(struct tw_alarm *alarm, enum twheel_clock clock, u64 ns, enum hrtimer_mode pinned)
+void tw_alarm_start(struct tw_alarm *alarm, enum twheel_clock clock, u64 ns,
+		    enum hrtimer_mode pinned)
 {
 	struct hrtimer *timer = tw_alarm_timer(alarm, clock);
 	enum hrtimer_mode mode = timer == &alarm->soft ? HRTIMER_MODE_ABS_SOFT :

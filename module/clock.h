@@ -24,7 +24,8 @@ u64 tw_clock_read(enum twheel_clock clock);
 
 void tw_alarm_init(struct tw_alarm *alarm, enum twheel_clock clock,
 		   enum hrtimer_restart (*function)(struct hrtimer *soft));
-void tw_alarm_start(struct tw_alarm *alarm, enum twheel_clock clock, u64 ns, enum hrtimer_mode pinned);
+void tw_alarm_start(struct tw_alarm *alarm, enum twheel_clock clock, u64 ns,
+		    enum hrtimer_mode pinned);
 void tw_alarm_stop(struct tw_alarm *alarm);
 
 /* Whether a clock is set together with the wall clock. */

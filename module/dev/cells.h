@@ -127,8 +127,8 @@ static inline u64 tw_cells_next_check(const struct tw_file *file,
  * The deadline in a word, in ticks; never if the cell is not pending. A deadline that passed
  * years ago looks like one to come. If the kernel has seen it before, it knows better.
  */
-static __always_inline u64 tw_cells_deadline(const struct tw_file *file,
-					     const struct twheel_node *node, u64 word, u64 now)
+static inline u64 tw_cells_deadline(const struct tw_file *file, const struct twheel_node *node,
+				    u64 word, u64 now)
 {
 	u64 ticks = twheel_cell_ticks(word, now), known;
 

@@ -8,7 +8,7 @@
 #include "cells.h"
 #include "file.h"
 
-/* How many timers may be moved under one hold of the lock: some 3 000 instructions. */
+/* How many timers may be moved under one hold of the lock. */
 #define TW_DUE_SLICE	64U
 
 /* How many slices poll() searches, and a reader that has events. */

@@ -336,7 +336,7 @@ static s64 op_advance(struct ops_batch *batch, struct twheel_op *op)
 }
 
 /* What programs do now and then. */
-static noinline s64 op_do_rare(struct ops_batch *batch, struct twheel_op *op)
+static s64 op_do_rare(struct ops_batch *batch, struct twheel_op *op)
 {
 	switch (op->op) {
 	case TWHEEL_OP_QUERY:

@@ -25,7 +25,7 @@
 #include "cells.h"
 #include "due.h"
 
-/* How many events are taken under one hold of the lock: some 4 000 instructions. */
+/* How many events are taken under one hold of the lock. */
 #define READ_MOST	32U
 
 /**
