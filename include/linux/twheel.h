@@ -258,7 +258,6 @@ struct twheel *twheel_of(const struct twheel_timer *timer);
 /* To start it, move it, and end it: module/core/timer.c */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns);
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns);
-int twheel_modify(struct twheel_timer *timer, u64 delay_ns);
 int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns);
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns);
 
@@ -346,11 +345,26 @@ static inline u64 twheel_remaining(const struct twheel_timer *timer)
 }
 
 enum __twheel_arm_how {
-	__TWHEEL_DELAY = 1, __TWHEEL_ON_CPU = 2,
+	__TWHEEL_DELAY = 1, __TWHEEL_ON_CPU = 2, __TWHEEL_PENDING = 4,
 };
 
 int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slack_ns,
 		      unsigned int how);
+
+/**
+ * twheel_modify() - twheel_modify_at() for a delay from now
+ * @timer: the timer
+ * @delay_ns: the new delay
+ *
+ * Return:
+ * * as twheel_modify_at()
+ * * -EINVAL - the clock of the wheel can be set, see twheel_arm(); nothing has
+ *   been done
+ */
+static inline int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
+{
+	return __twheel_arm_with(timer, 0, delay_ns, 0, __TWHEEL_PENDING | __TWHEEL_DELAY);
+}
 
 /**
  * twheel_arm_on_at() - arm a timer for a deadline, on a CPU

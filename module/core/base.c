@@ -28,7 +28,6 @@
 #include "../compat.h"
 #include "../export.h"
 #include "base.h"
-#include "debug.h"
 
 static bool base_context_valid(const struct twheel_config *config)
 {

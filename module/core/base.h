@@ -31,7 +31,6 @@
 
 #include "../clock.h"
 #include "../engine/timer.h"
-#include "debug.h"
 
 struct dentry;
 struct twheel_base;

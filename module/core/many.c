@@ -20,7 +20,6 @@
 
 #include "../export.h"
 #include "base.h"
-#include "debug.h"
 #include "timer.h"
 
 /*

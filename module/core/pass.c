@@ -40,7 +40,6 @@
 #include "../compat.h"
 #include "../export.h"
 #include "base.h"
-#include "debug.h"
 
 /*
  * How many timers may be cascaded in a slice, at some 27 instructions each. One that is put

@@ -16,7 +16,6 @@
 #include "../engine/policy.h"
 #include "../export.h"
 #include "base.h"
-#include "debug.h"
 #include "timer.h"
 
 static inline unsigned long tw_periodic_lock(struct twheel_periodic *p)
@@ -50,7 +49,8 @@ static void policy_calls(const struct twheel_timer *timer, const void *function)
 	WRITE_ONCE(READ_ONCE(timer->base)->last, function);
 }
 
-static void periodic_fire(struct twheel_timer *timer)
+/* tw_policy_periodic() - the callback of periodic work */
+void tw_policy_periodic(struct twheel_timer *timer)
 {
 	struct twheel_periodic *p = container_of(timer, struct twheel_periodic, timer);
 
@@ -89,7 +89,8 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
 }
 TW_EXPORT(__twheel_periodic_start);
 
-static void idle_fire(struct twheel_timer *timer)
+/* tw_policy_idle() - the callback of an idle watch */
+void tw_policy_idle(struct twheel_timer *timer)
 {
 	struct twheel_idle *idle = container_of(timer, struct twheel_idle, timer);
 
@@ -112,8 +113,8 @@ void __twheel_policy_init(struct twheel_timer *timer, enum __twheel_policy polic
 			  struct lock_class_key *key)
 {
 	static const twheel_fn functions[] = {
-		[__TWHEEL_PERIODIC]	= periodic_fire,
-		[__TWHEEL_IDLE]		= idle_fire,
+		[__TWHEEL_PERIODIC]	= tw_policy_periodic,
+		[__TWHEEL_IDLE]		= tw_policy_idle,
 	};
 	struct twheel_periodic *p = container_of(timer, struct twheel_periodic, timer);
 
@@ -124,15 +125,3 @@ void __twheel_policy_init(struct twheel_timer *timer, enum __twheel_policy polic
 	p->number = 0;
 }
 TW_EXPORT(__twheel_policy_init);
-
-/* tw_debug_function() - what a timer calls: of a policy its user's function, not ours */
-const void *tw_debug_function(const struct twheel_timer *timer)
-{
-	twheel_fn function = READ_ONCE(timer->function);
-
-	if (function == periodic_fire)
-		return container_of(timer, struct twheel_periodic, timer)->function;
-	if (function == idle_fire)
-		return container_of(timer, struct twheel_idle, timer)->function;
-	return function;
-}

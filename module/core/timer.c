@@ -20,7 +20,6 @@
 #include "../compat.h"
 #include "../export.h"
 #include "base.h"
-#include "debug.h"
 #include "timer.h"
 
 /*
@@ -315,14 +314,14 @@ int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 TW_EXPORT(twheel_arm);
 
 /**
- * __twheel_arm_with() - arm a timer on a CPU, or with slack
+ * __twheel_arm_with() - arm a timer on a CPU, with slack, or only if it is pending
  * @timer: the timer
  * @cpu: the CPU, with %__TWHEEL_ON_CPU
  * @when_ns: the deadline; with %__TWHEEL_DELAY a delay from now
  * @slack_ns: by how much it may be later
  * @how: these flags
  *
- * Use twheel_arm_on(), twheel_arm_range() and the like.
+ * Use twheel_arm_on(), twheel_arm_range(), twheel_modify() and the like.
  *
  * Return:
  * * as they
@@ -330,15 +329,18 @@ TW_EXPORT(twheel_arm);
 int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slack_ns,
 		      unsigned int how)
 {
-	const struct twheel_base *base;
+	const struct twheel_base *base = NULL;
 
-	if (!tw_debug_assert_init(timer))
-		return -EINVAL;
-	base = tw_timer_any_base(timer);
-	if (!base || (how & __TWHEEL_DELAY && tw_clock_can_be_set(base->clock.id)))
+	if (tw_debug_assert_init(timer))
+		base = tw_timer_any_base(timer);
+	if (!base)
+		return how & __TWHEEL_PENDING ? -ENOENT : -EINVAL;
+	if (how & __TWHEEL_DELAY && tw_clock_can_be_set(base->clock.id))
 		return -EINVAL;
 	if (how & __TWHEEL_DELAY)
 		when_ns = arm_after(base, when_ns);
+	if (how & __TWHEEL_PENDING)
+		return twheel_modify_at(timer, when_ns);
 	if (!(how & __TWHEEL_ON_CPU))
 		return twheel_arm_at(timer, tw_wheel_share(&base->wheel, when_ns, slack_ns));
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
@@ -384,26 +386,6 @@ int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns)
 	return arm_any(timer, word, TW_ARM_PENDING);
 }
 TW_EXPORT(twheel_modify_at);
-
-/**
- * twheel_modify() - twheel_modify_at() for a delay from now
- * @timer: the timer
- * @delay_ns: the new delay
- *
- * Return:
- * * as twheel_modify_at()
- * * -EINVAL - the clock of the wheel can be set, see twheel_arm(); nothing has
- *   been done
- */
-int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
-{
-	if (!tw_debug_assert_init(timer) || !tw_timer_any_base(timer))
-		return -ENOENT;
-	if (!tw_timer_takes_delay(timer))
-		return -EINVAL;
-	return twheel_modify_at(timer, arm_after(READ_ONCE(timer->base), delay_ns));
-}
-TW_EXPORT(twheel_modify);
 
 /**
  * twheel_extend() - twheel_extend_at() for a delay from now

@@ -19,7 +19,6 @@
 #include <linux/twheel.h>
 
 #include "base.h"
-#include "debug.h"
 
 /* Which timers are given a new deadline. */
 enum tw_arm_which {

@@ -2,6 +2,9 @@
 /* Trace events, and what their fields are computed by. */
 #include <linux/ktime.h>
 
+#include <linux/twheel_idle.h>
+#include <linux/twheel_periodic.h>
+
 #include "../engine/wheel.h"
 
 /* The level of a timer with such a word; -1: it is past, and waits to be served. */
@@ -65,4 +68,16 @@ void __tw_trace_pass_end(struct twheel_base *base)
 	pass->pending = tw_base_pending(base);
 	pass->exhausted = base->in_round;
 	trace_twheel_pass(base->owner->id, base->owner->name, pass);
+}
+
+/* tw_debug_function() - what a timer calls: of a policy its user's function, not ours */
+const void *tw_debug_function(const struct twheel_timer *timer)
+{
+	twheel_fn function = READ_ONCE(timer->function);
+
+	if (function == tw_policy_periodic)
+		return container_of(timer, struct twheel_periodic, timer)->function;
+	if (function == tw_policy_idle)
+		return container_of(timer, struct twheel_idle, timer)->function;
+	return function;
 }

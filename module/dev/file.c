@@ -28,7 +28,6 @@
 
 #include "../clock.h"
 #include "../compat.h"
-#include "../param.h"
 #include "cells.h"
 #include "due.h"
 #include "file.h"

@@ -13,12 +13,16 @@
  * Each CPU has buckets of its own. So no CPU loses more than the share, and a large server
  * that has tasks on many CPUs has a share of each. Alarms of a CPU run one after the other.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/atomic.h>
 #include <linux/capability.h>
+#include <linux/compiler.h>
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/hashtable.h>
+#include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -26,9 +30,12 @@
 #include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
+#include <linux/printk.h>
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 #include <linux/uidgid.h>
@@ -37,8 +44,39 @@
 #include <uapi/linux/twheel.h>
 
 #include "../compat.h"
-#include "../param.h"
 #include "user.h"
+
+static int param_set(const char *text, const struct kernel_param *kp)
+{
+	const struct tw_param *param = kp->arg;
+	unsigned long most = param->most;
+	unsigned long value;
+
+	if (param->ceiling)
+		most = min(most, READ_ONCE(*param->ceiling));
+	if (kstrtoul(text, 0, &value) || value < param->least ||
+	    value > most) {
+		/* The text may end with a newline. */
+		pr_err("parameter %s: '%.*s' is not a number from %lu to %lu; it stays %lu\n",
+		       kp->name, (int)strcspn(text, "\n"), text, param->least,
+		       most, READ_ONCE(*param->value));
+		return -EINVAL;
+	}
+	WRITE_ONCE(*param->value, value);
+	return 0;
+}
+
+static int param_get(char *buffer, const struct kernel_param *kp)
+{
+	const struct tw_param *param = kp->arg;
+
+	return sysfs_emit(buffer, "%lu\n", READ_ONCE(*param->value));
+}
+
+const struct kernel_param_ops tw_param_ops = {
+	.set	= param_set,
+	.get	= param_get,
+};
 
 static unsigned long user_timers = 1UL << 22;
 TW_PARAM(user_timers, 0, LONG_MAX,

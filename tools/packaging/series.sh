@@ -147,7 +147,7 @@ END
 maintain "$home/module/core/" "$home/module/engine/" 'include/linux/twheel*.h' \
 	include/trace/events/twheel.h
 mapfile -t small < <(git ls-files -o "$home/module" | grep -v '/module/[a-z]*/' |
-	grep -v 'main.c\|param.c\|Kbuild')
+	grep -v 'main.c\|Kbuild')
 patch "$home/module/core" include/linux include/trace "${small[@]}" << 'END'
 misc: twheel: add wheels for other modules
 

@@ -4,8 +4,8 @@
 
 The folders of module/ are layers: core, the wheels of modules, and dev, the device, stand on
 engine, and know nothing of each other. A file includes headers of its own layer, of those
-that it stands on, and clock.h, compat.h, export.h and param.h. The engine includes only its
-own headers and export.h. No headers include each other in a circle. Prints each exception. features.c is in
+that it stands on, and clock.h, compat.h and export.h. The engine includes only its own
+headers. No headers include each other in a circle. Prints each exception. features.c is in
 no layer: only the compiler reads it, to learn about the kernel. (tools/doc/check.py keeps
 the table of layers in design.md.)
 """
@@ -16,7 +16,7 @@ import sys
 
 # Each layer with those that it stands on.
 LAYERS = {"engine": (), "core": ("engine",), "dev": ("engine",)}
-SHARED = ("clock.h", "compat.h", "export.h", "param.h")
+SHARED = ("clock.h", "compat.h", "export.h")
 OURS = re.compile(r'^#\s*include "([^"]+)"', re.M)
 PUBLIC = re.compile(r"^#\s*include <((?:uapi/)?(?:linux|trace/events)/twheel\w*\.h)>", re.M)
 # The layers that may include each of our public headers.
@@ -59,9 +59,9 @@ def outside(files, public):
             where = f"module/{name}:{line}: includes {header}"
             if header.startswith("..") or header not in files:
                 yield f"{where}, which is not in module/"
-            elif own == "engine" and header in SHARED and header != "export.h":
-                yield f"{where}; the engine has export.h only"
-            elif name in SHARED + ("clock.c", "param.c") and header not in SHARED:
+            elif own == "engine" and header in SHARED:
+                yield f"{where}; the engine has its own headers only"
+            elif name in SHARED + ("clock.c",) and header not in SHARED:
                 yield f"{where}, which is above it"
             elif own and header not in SHARED and layer(header) not in (own, *LAYERS[own]):
                 yield f"{where}, which {own} does not stand on"
