@@ -4,7 +4,7 @@
  * the module as it is shipped.
  *
  * Bugs of other timing wheels, and the cases that would find them here (without a
- * suite's name: of twheel_engine):
+ * suite's name: of twheel_engine, in tools/test/engine):
  *
  *  - a timer fires early, because of a stale base or an off-by-one wheel size:
  *	every_start_every_step, forward_keeps_short_delays_short,

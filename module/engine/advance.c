@@ -241,7 +241,6 @@ void tw_wheel_begin_round(struct tw_wheel *w, bool round)
 	if (round && hlist_empty(&w->expiring))
 		hlist_move_list(&w->due, &w->expiring);
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_begin_round);
 
 /*
  * Find the next bucket of the other set, a part of its bitmap at a time, and have its
@@ -339,7 +338,6 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 		wheel_set_now(w, target);
 	return TW_ADVANCE_DONE;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_advance);
 
 /*
  * Put a timer back that is not due yet.
@@ -379,7 +377,6 @@ bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_node *node,
 	wheel_defer(w, node, word);
 	return true;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_requeue_due);
 
 /*
  * The first tick at which a bucket needs something. @drained: the next buckets of the upper
@@ -451,7 +448,6 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 	tw_wheel_set_wake(w, next);
 	return next;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_next_event);
 
 /*
  * tw_wheel_move_forward() - follow the clock between passes
@@ -467,7 +463,6 @@ void tw_wheel_move_forward(struct tw_wheel *w, u64 now)
 	if (now > w->now && now < w->wake)
 		tw_wheel_advance(w, now, &slice);
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_move_forward);
 
 /*
  * tw_wheel_move_back() - the clock was set back to @now, before the position
@@ -505,4 +500,3 @@ void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 		w->wake = now;
 	tw_wheel_set_wake(w, w->wake);
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_move_back);

@@ -26,8 +26,6 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../export.h"
-
 /* Memory of zeros, of any size, near a NUMA node. */
 static inline void *tw_host_alloc(size_t size, int node)
 {
@@ -88,8 +86,6 @@ typedef long long s64;
 #define NSEC_PER_SEC		1000000000L
 #define NSEC_PER_MSEC		1000000L
 #define NUMA_NO_NODE		(-1)
-
-#define TW_EXPORT_FOR_TESTS(sym)
 
 /* The compiler */
 #define noinline		__attribute__((__noinline__))

@@ -99,7 +99,6 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 	w->rows[63].ahead = 0;
 	return 0;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_shape);
 
 static int buckets_alloc(const struct tw_wheel *w, struct tw_wheel_buckets *buckets,
 			 int node)
@@ -138,7 +137,6 @@ int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
 		tw_wheel_exit(w);
 	return ret;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_init);
 
 /* tw_wheel_exit() - free what tw_wheel_init() has allocated */
 void tw_wheel_exit(struct tw_wheel *w)
@@ -146,7 +144,6 @@ void tw_wheel_exit(struct tw_wheel *w)
 	buckets_free(&w->buckets);
 	buckets_free(&w->other);
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_exit);
 
 /*
  * tw_wheel_share() - the instant in [@deadline, @deadline + @slack] that most timers share
@@ -170,7 +167,6 @@ u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack)
 	last &= ~(u64)0 << tw_top_bit((first - 1) ^ last);
 	return tw_wheel_ns(w, last);
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_share);
 
 /*
  * The index of the bucket whose head a pointer is, or a number that no bucket has. @pprev may
@@ -200,7 +196,6 @@ void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev)
 			__clear_bit(index, w->other.occupied);
 	}
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_dequeue_last);
 
 /*
  * A bucket of at most this many timers is searched for its first deadline, and the
@@ -250,7 +245,6 @@ void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node)
 		tw_wheel_set_wake(w, min(w->wake, w->now));
 	}
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_enqueue_near);
 
 /* Any bucket that holds a timer, or NULL. */
 static struct hlist_head *wheel_any_bucket(struct tw_wheel *w)
@@ -293,7 +287,6 @@ struct twheel_node *tw_wheel_evict(struct tw_wheel *w)
 	tw_wheel_dequeue(w, node);
 	return node;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_evict);
 
 /*
  * Ask the host about the timers of a bucket, as far as the slice lasts: see &tw_wheel.look. Those
@@ -421,4 +414,3 @@ bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice)
 	w->quiet = wheel_block_end(w, w->now);
 	return true;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_drain_ahead);

@@ -22,7 +22,7 @@ def headings(path):
 def tests():
     """All tests there are"""
     names = set()
-    for path in pathlib.Path("kunit").glob("*.c"):
+    for path in [*pathlib.Path("kunit").glob("*.c"), *pathlib.Path("tools/test/engine").glob("*.c")]:
         text = path.read_text()
         arrays = {array: re.findall(r"KUNIT_CASE(?:_SLOW)?\((\w+)\)", body)
                   for array, body in re.findall(

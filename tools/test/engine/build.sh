@@ -10,9 +10,9 @@
 
 here=$ROOT/tools/test/engine
 engine=("$ROOT"/module/engine/*.c)
-common=("$ROOT/kunit/rig.c" "$here/scenario.c" "$here/player.c"
+common=("$here/rig.c" "$here/scenario.c" "$here/player.c"
 	"$ROOT/tools/test/library/kunit.c")
-mapfile -t suites < <(suite_files "$ROOT" | xargs grep -l '"rig\.h"')
+suites=("$here"/{shape,engine,round,cost,look}_test.c)
 
 flags=(-std=gnu11 -g -Wall -Wextra -Wno-sign-compare -I"$ROOT/include"
 	-iquote "$ROOT/module/engine" -iquote "$ROOT/kunit" -iquote "$here"

@@ -49,7 +49,7 @@ look() {
 	clang-14 "${flags[@]}" -fsanitize-coverage=inline-8bit-counters,pc-table -c \
 		-o "$SCRATCH/scenario.o" "$here/scenario.c"
 	clang-14 "${flags[@]}" -fsanitize=fuzzer -o "$SCRATCH/fuzz" \
-		"${objects[@]}" "$SCRATCH/scenario.o" "$ROOT/kunit/rig.c" \
+		"${objects[@]}" "$SCRATCH/scenario.o" "$here/rig.c" \
 		"$here"/{player,fuzz}.c "$ROOT/tools/test/library/kunit.c"
 	say "searching for $fuzz s; the output is in $kept/log"
 	# libFuzzer writes new inputs to the first folder.

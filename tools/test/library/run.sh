@@ -29,11 +29,11 @@ flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-stric
 	-I"$ROOT/include/uapi" -I"$ROOT/include" -I"$ROOT/tools/lib")
 # Suites that include nothing of the kernel's run on process wheels, too; and those of the engine.
 mapfile -t suites < <(suite_files "$ROOT" |
-	xargs grep -LP '^#include (?!"(basics|probe|life|rig)\.h")')
-mapfile -t engine_suites < <(suite_files "$ROOT" | xargs grep -l '"rig\.h"' | suite_names)
-suites+=("$ROOT"/kunit/{probe,rig}.c
+	xargs grep -LP '^#include (?!"(basics|probe|life)\.h")')
+engine_suites=("$ROOT"/tools/test/engine/{shape,engine,round,cost,look}_test.c)
+suites+=("${engine_suites[@]}" "$ROOT/kunit/probe.c" "$ROOT/tools/test/engine/rig.c"
 	"$here"/{kunit,suites}.c -iquote "$here" -iquote "$ROOT/kunit"
-	-iquote "$ROOT/module/engine")
+	-iquote "$ROOT/tools/test/engine" -iquote "$ROOT/module/engine")
 # try WHAT PROGRAM ARGUMENT...
 try() {
 	local status=0 how=(patient "$work/log")
@@ -76,7 +76,7 @@ play() {
 	# In one thread, the sanitizer of threads has nothing to find.
 	[ "$name" = threads ] || try "suites, $name" "$work/suites"
 	# The engine's make no wheels of a process.
-	WITHOUT=${engine_suites[*]} try "suites with threads, $name" "$work/suites" threads
+	WITHOUT=$(printf '%s\n' "${engine_suites[@]}" | suite_names | xargs) try "suites with threads, $name" "$work/suites" threads
 	try "descriptor, $name" "$work/descriptor_test"
 	try "end, $name" "$work/end_test"
 	try "random, $name" "$work/random_test" "$count" "$seed"

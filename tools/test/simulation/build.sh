@@ -11,8 +11,7 @@ core=$ROOT/tools/test/simulation
 tree=${TREE:-$ROOT}
 module=("$tree"/module/{clock,core/*,engine/*}.c)
 stub=("$core"/{stub,queue,machine,hotplug,memory}.c)
-# Those of the engine are for make engine.
-mapfile -t suites < <(suite_files "$tree" | xargs grep -L '"rig\.h"')
+mapfile -t suites < <(suite_files "$tree")
 suites+=("$tree"/kunit/{probe,tracer,life_module,smp,stress}.c
 	"$ROOT/tools/test/library/kunit.c" "$core/suites.c")
 flags=(-std=gnu11 -fno-strict-aliasing -Wall -Wno-unused -Wno-format-truncation

@@ -15,7 +15,7 @@
 #include "kunit.h"
 #endif
 
-#include "../module/engine/wheel.h"
+#include "wheel.h"
 
 /*
  * How thorough exhaustive and random tests are. As a program (make engine) everything
