@@ -68,11 +68,11 @@ static void crowd_advance(struct kunit *test, struct twheel *wheel,
 {
 	const struct tw_wheel *w = &base->wheel;
 	u64 work = w->requeued + w->cascades + w->searched;
-	u64 holds = base->breaths + base->passes + tw_base_fired(base);
+	u64 holds = base->lock_drops + base->passes + tw_base_fired(base);
 
 	twheel_advance(wheel, to);
 	work = w->requeued + w->cascades + w->searched - work;
-	holds = base->breaths + base->passes + tw_base_fired(base) - holds;
+	holds = base->lock_drops + base->passes + tw_base_fired(base) - holds;
 	KUNIT_EXPECT_LE_MSG(test, work, holds * HOLD_MOST, "to %llu", to);
 }
 
@@ -106,8 +106,8 @@ static void put_back_counts_as_two(struct kunit *test)
 	base = READ_ONCE(timers[0].base);
 	twheel_advance(wheel, 100 * MS);
 	KUNIT_EXPECT_EQ(test, base->wheel.requeued, NR_CROWD);
-	KUNIT_EXPECT_GE(test, base->breaths, NR_CROWD / 24);
-	KUNIT_EXPECT_LE(test, base->breaths, NR_CROWD / 18);
+	KUNIT_EXPECT_GE(test, base->lock_drops, NR_CROWD / 24);
+	KUNIT_EXPECT_LE(test, base->lock_drops, NR_CROWD / 18);
 	twheel_destroy(wheel);
 }
 
@@ -184,7 +184,7 @@ static void crowded_bucket_is_emptied_ahead(struct kunit *test)
 	for (i = 0; i < NR_CROWD; i++)
 		twheel_arm_at(&timers[i], (640 + i % 64) * MS);
 	KUNIT_EXPECT_LE(test, wheel_run_until(wheel, 639 * MS), 2);
-	KUNIT_EXPECT_GE(test, READ_ONCE(timers[0].base)->breaths, NR_CROWD / HOLD_MOST);
+	KUNIT_EXPECT_GE(test, READ_ONCE(timers[0].base)->lock_drops, NR_CROWD / HOLD_MOST);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.cascades, NR_CROWD);
 	KUNIT_EXPECT_EQ(test, stats.fired, 0);
@@ -318,7 +318,7 @@ static void pass_goes_on_after_a_look(struct kunit *test)
 	/* Between holds of the lock, when extended timers are put back. */
 	twheel_advance(wheel, 100 * MS);
 	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_LT(test, stats.passes, READ_ONCE(timers[0].base)->breaths);
+	KUNIT_EXPECT_LT(test, stats.passes, READ_ONCE(timers[0].base)->lock_drops);
 	passes = stats.passes;
 	/* And after each group of callbacks. */
 	twheel_advance(wheel, HOUR);

@@ -118,13 +118,13 @@ static void base_follow_clock(struct twheel_base *base)
 	u64 now;
 
 	/* Of timers that are armed together, the first one is enough. */
-	if (w->in_pass || base->together == TW_TOGETHER_FOLLOWED)
+	if (w->in_pass || base->batch == TW_BATCH_FOLLOWED)
 		return;
 	now = tw_wheel_floor(w, tw_clock_now(&base->clock));
 	tw_wheel_follow(w, now);
 	base->present = now;
-	if (base->together)
-		base->together = TW_TOGETHER_FOLLOWED;
+	if (base->batch)
+		base->batch = TW_BATCH_FOLLOWED;
 	tw_trace_moved(base, cascades, requeued);
 }
 
@@ -155,24 +155,24 @@ noinline void tw_base_enqueue_near(struct twheel_base *base,
 
 	base_follow_clock(base);
 	tw_wheel_enqueue_near(w, &timer->node);
-	if (!base->together)
+	if (!base->batch)
 		base_set_alarm_before(base, wake);
 }
 
-/* tw_base_begin_together() - several timers are armed under this hold of the lock */
-void tw_base_begin_together(struct twheel_base *base)
+/* tw_base_begin_batch() - several timers are armed under this hold of the lock */
+void tw_base_begin_batch(struct twheel_base *base)
 {
 	lockdep_assert_held(&base->lock);
-	base->together = TW_TOGETHER;
-	base->together_wake = base->wheel.wake;
+	base->batch = TW_BATCH_OPEN;
+	base->batch_wake = base->wheel.wake;
 }
 
-/* tw_base_end_together() - they are armed: set the alarm once, for all of them */
-void tw_base_end_together(struct twheel_base *base)
+/* tw_base_end_batch() - they are armed: set the alarm once, for all of them */
+void tw_base_end_batch(struct twheel_base *base)
 {
 	lockdep_assert_held(&base->lock);
-	base->together = TW_ALONE;
-	base_set_alarm_before(base, base->together_wake);
+	base->batch = TW_BATCH_NONE;
+	base_set_alarm_before(base, base->batch_wake);
 }
 
 static void base_set_alarm_here(struct twheel_base *base)
@@ -281,7 +281,7 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
 	to->pending++;
 	if (!tw_wheel_enqueue(&to->wheel, &timer->node, atomic64_read(&timer->node.word)))
 		tw_base_enqueue_near(to, timer);
-	tw_base_welcome(to, timer);
+	tw_timer_set_base(to, timer);
 }
 
 /*

@@ -224,15 +224,15 @@ void tw_view_init(void);
 void tw_view_exit(void);
 
 /**
- * enum tw_together - whether several timers are armed under one hold of the lock
- * @TW_ALONE: no
- * @TW_TOGETHER: yes, and the alarm is set at its end
- * @TW_TOGETHER_FOLLOWED: likewise, and the position has followed the clock
+ * enum tw_batch - whether several timers are armed under one hold of the lock
+ * @TW_BATCH_NONE: no
+ * @TW_BATCH_OPEN: yes, and the alarm is set at its end
+ * @TW_BATCH_FOLLOWED: likewise, and the position has followed the clock
  */
-enum tw_together {
-	TW_ALONE,
-	TW_TOGETHER,
-	TW_TOGETHER_FOLLOWED,
+enum tw_batch {
+	TW_BATCH_NONE,
+	TW_BATCH_OPEN,
+	TW_BATCH_FOLLOWED,
 };
 
 /**
@@ -252,9 +252,9 @@ enum tw_together {
  * @passes: passes begun
  * @exhausted: passes that used up their time
  * @slice: how many timers may still be moved in this hold of the lock
- * @breaths: how often a pass released the lock because its slice was used up
- * @together: timers are armed together
- * @together_wake: when the wheel had to wake up before that
+ * @lock_drops: how often a pass released the lock because its slice was used up
+ * @batch: timers are armed together
+ * @batch_wake: when the wheel had to wake up before that
  * @present: the tick of the clock, when the position last followed it
  * @target: the tick up to which the round serves
  * @time: the time that lateness is measured against, as a word: the last reading of the
@@ -288,10 +288,10 @@ struct twheel_base {
 	u64 unfired;
 	u64 passes;
 	u64 exhausted;
-	u64 breaths;
+	u64 lock_drops;
 	unsigned int slice;
-	enum tw_together together;
-	u64 together_wake;
+	enum tw_batch batch;
+	u64 batch_wake;
 	u64 present;
 	u64 target;
 	u64 began;
@@ -366,8 +366,8 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 				const struct twheel_config *config, int cpu);
 void tw_base_free(struct twheel_base *base);
 void tw_base_enqueue_near(struct twheel_base *base, struct twheel_timer *timer);
-void tw_base_begin_together(struct twheel_base *base);
-void tw_base_end_together(struct twheel_base *base);
+void tw_base_begin_batch(struct twheel_base *base);
+void tw_base_end_batch(struct twheel_base *base);
 void tw_base_set_online(struct twheel_base *base, bool target_online);
 void tw_base_stop(struct twheel_base *base);
 void tw_base_wait_quiet(struct twheel_base *base);
@@ -389,7 +389,7 @@ static inline u64 tw_base_wake_ns(const struct twheel_base *base)
 }
 
 /* tw_base_make_room() - with the lock: there is one timer less */
-static __always_inline void tw_base_make_room(struct twheel_base *base)
+static inline void tw_base_make_room(struct twheel_base *base)
 {
 	base->pending--;
 	if (unlikely(base->room))
@@ -397,7 +397,7 @@ static __always_inline void tw_base_make_room(struct twheel_base *base)
 }
 
 /* What engine/timer.h asks for. There is no room if the limit is reached, or the base stopped. */
-static __always_inline int tw_host_admit(struct tw_wheel *w)
+static inline int tw_host_admit(struct tw_wheel *w)
 {
 	struct twheel_base *base = container_of(w, struct twheel_base, wheel);
 
@@ -427,17 +427,17 @@ static __always_inline int tw_base_extend(struct twheel_timer *timer, s64 word)
 	return ret;
 }
 
-static __always_inline int tw_host_extend(struct tw_wheel *w, struct twheel_node *node, s64 word)
+static inline int tw_host_extend(struct tw_wheel *w, struct twheel_node *node, s64 word)
 {
 	return tw_base_extend(tw_base_timer(node), word);
 }
 
-static __always_inline s64 tw_host_swap(struct twheel_node *node, s64 word)
+static inline s64 tw_host_swap(struct twheel_node *node, s64 word)
 {
 	return atomic64_xchg(&node->word, word);
 }
 
-static __always_inline void tw_host_told(struct tw_wheel *w, struct twheel_node *node,
+static inline void tw_host_told(struct tw_wheel *w, struct twheel_node *node,
 					 enum tw_timer_event event, s64 word)
 {
 	struct twheel_base *base = container_of(w, struct twheel_base, wheel);
@@ -476,11 +476,11 @@ static inline bool tw_base_runs(const struct twheel_base *base,
 }
 
 /*
- * tw_base_welcome() - with both locks: a timer comes from another base
+ * tw_timer_set_base() - with both locks: a timer comes from another base
  *
  * If @running has its address, that was another timer, whose callback has freed it.
  */
-static inline void tw_base_welcome(struct twheel_base *base, struct twheel_timer *timer)
+static inline void tw_timer_set_base(struct twheel_base *base, struct twheel_timer *timer)
 {
 	if (unlikely(tw_base_runs(base, timer)))
 		WRITE_ONCE(base->running, NULL);

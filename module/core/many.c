@@ -22,10 +22,7 @@
 #include "base.h"
 #include "timer.h"
 
-/*
- * How many items are served under one hold of the lock, with interrupts off. That is some
- * 100 instructions each, and 250 where each is nearer than all before.
- */
+/* How many items are served under one hold of the lock, with interrupts off. */
 #define MANY_HOLD	16
 
 /* How many items ahead a timer is fetched into the cache: a cache miss takes as long. */
@@ -91,7 +88,7 @@ many_hold(struct twheel_base *base, struct twheel_item *item,
 {
 	lockdep_assert_held(&base->lock);
 	if (operation == MANY_ARM)
-		tw_base_begin_together(base);
+		tw_base_begin_batch(base);
 	for (; item < end; item++) {
 		if (likely(last - item > MANY_AHEAD))
 			prefetchw(item[MANY_AHEAD].timer);
@@ -100,7 +97,7 @@ many_hold(struct twheel_base *base, struct twheel_item *item,
 		item->result = many_one_held(base, item, operation);
 	}
 	if (operation == MANY_ARM)
-		tw_base_end_together(base);
+		tw_base_end_batch(base);
 	return item;
 }
 

@@ -42,8 +42,8 @@
 #include "base.h"
 
 /*
- * How many timers may be cascaded in a slice, at some 27 instructions each. One that is put
- * back takes 80, and counts as two. So a hold is some 2000, less than an interrupt costs.
+ * How many timers may be cascaded in a slice. One that is put back costs more, and counts as
+ * two. So a hold costs less than an interrupt.
  */
 #define PASS_SLICE		48U
 
@@ -65,7 +65,7 @@
  * Set the time that lateness is measured against. A due timer is past, even if the
  * clock was set back after it was found due. Returns true if the clock was set back.
  */
-static __always_inline bool pass_set_time(struct twheel_base *base, u64 ns)
+static bool pass_set_time(struct twheel_base *base, u64 ns)
 {
 	base->time = max(tw_word(ns), base->wheel.now_word + 1);
 	return tw_word(ns) < base->wheel.now_word;
@@ -83,7 +83,7 @@ static unsigned int pass_group(const struct twheel_base *base)
 }
 
 /* What the base's clock says. @mono: what CLOCK_MONOTONIC says. */
-static __always_inline u64 pass_clock(const struct twheel_base *base, u64 mono)
+static u64 pass_clock(const struct twheel_base *base, u64 mono)
 {
 	return likely(base->clock.id == TWHEEL_CLOCK_MONOTONIC) ?
 	       mono : tw_clock_now(&base->clock);
@@ -107,10 +107,10 @@ static u64 pass_budget(enum twheel_context context)
  * Release the lock for a moment: for interrupts, and for CPUs that spin on it. Returns
  * true if the time of the pass is over.
  */
-static noinline bool pass_breathe(struct twheel_base *base, enum twheel_context context)
+static noinline bool pass_drop_lock(struct twheel_base *base, enum twheel_context context)
 	__must_hold(&base->lock)
 {
-	base->breaths++;
+	base->lock_drops++;
 	base->slice = PASS_SLICE;
 	raw_spin_unlock_irq(&base->lock);
 	if (context == TWHEEL_CONTEXT_WORK)
@@ -130,7 +130,7 @@ static noinline void pass_report_preempt_count(const void *function, int before)
 }
 
 /* Call a timer's function, and check that it leaves the preempt count as it was. */
-static __always_inline void pass_call(const struct twheel_base *base,
+static void pass_call(const struct twheel_base *base,
 				      struct twheel_timer *timer, twheel_fn function,
 				      enum twheel_context context, int count)
 {
@@ -188,7 +188,7 @@ static noinline void pass_tell_waiters(struct twheel_base *base, enum twheel_con
 	raw_spin_lock_irq(&base->lock);
 }
 
-static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
+static void pass_count_late(struct twheel_base *base, u64 late)
 {
 	base->late_sum += late;
 	base->late[tw_top_bit(late)]++;
@@ -236,7 +236,7 @@ static noinline bool pass_requeue_due(struct twheel_base *base, enum twheel_cont
 	tw_trace_moved(base, w->cascades, before);
 	/* The callback before this has returned: nobody may begin to wait for it. */
 	WRITE_ONCE(base->running, NULL);
-	return pass_breathe(base, context);
+	return pass_drop_lock(base, context);
 }
 
 /* Claim the timers that are due, and call them. Returns true if the time is over. */
@@ -350,7 +350,7 @@ static void pass_serve_all(struct twheel_base *base, int count,
 			base->slice = PASS_SLICE;
 		}
 		if (!base->slice)
-			over = pass_breathe(base, context);
+			over = pass_drop_lock(base, context);
 	}
 }
 
@@ -435,7 +435,7 @@ static void pass_queue_work(struct tw_clock *clock)
 }
 
 /* The alarm has gone off. To queue work takes locks of the scheduler. */
-static __always_inline enum hrtimer_restart pass_go_off(struct tw_clock *clock)
+static enum hrtimer_restart pass_go_off(struct tw_clock *clock)
 {
 	enum tw_clock_next next = TW_CLOCK_QUEUE;
 

@@ -209,7 +209,7 @@ static int arm_on_other(struct twheel_timer *timer, struct twheel_base *base,
 		tw_base_move(base, to, timer);
 		tw_trace_modify(to, timer);
 	} else {
-		tw_base_welcome(to, timer);
+		tw_timer_set_base(to, timer);
 		ret = arm_held(to, timer, word, TW_ARM_ANY);
 	}
 	raw_spin_unlock(&to->lock);

@@ -92,11 +92,8 @@ do {										\
 	}									\
 } while (0)
 
-/*
- * With the base lock: a timer has become pending, and is in its bucket. By a call: inline,
- * it takes one more register, and each arm 2 instructions to save that.
- */
-static __always_inline void tw_trace_arm(const struct twheel_base *base,
+/* With the base lock: a timer has become pending, and is in its bucket. */
+static inline void tw_trace_arm(const struct twheel_base *base,
 					 const struct twheel_timer *timer)
 {
 	if (trace_twheel_arm_enabled())
@@ -104,7 +101,7 @@ static __always_inline void tw_trace_arm(const struct twheel_base *base,
 }
 
 /* With the base lock: a pending timer has moved to the bucket of another deadline. */
-static __always_inline void tw_trace_modify(const struct twheel_base *base,
+static inline void tw_trace_modify(const struct twheel_base *base,
 					    const struct twheel_timer *timer)
 {
 	if (trace_twheel_modify_enabled())
@@ -112,13 +109,13 @@ static __always_inline void tw_trace_modify(const struct twheel_base *base,
 }
 
 /* The caller keeps the timer alive. */
-static __always_inline void tw_trace_extend(const struct twheel_timer *timer, u64 deadline)
+static inline void tw_trace_extend(const struct twheel_timer *timer, u64 deadline)
 {
 	tw_trace_timer(extend, READ_ONCE(timer->base), timer, deadline);
 }
 
 /* With the base lock: tell what the engine has moved since its counters were like that. */
-static __always_inline void tw_trace_moved(const struct twheel_base *base,
+static inline void tw_trace_moved(const struct twheel_base *base,
 					   u64 cascades, u64 requeued)
 {
 	if (trace_twheel_cascade_enabled() || trace_twheel_requeue_enabled())
@@ -126,7 +123,7 @@ static __always_inline void tw_trace_moved(const struct twheel_base *base,
 }
 
 /* Whether an event of a callback is on. */
-static __always_inline bool tw_trace_expiry(void)
+static inline bool tw_trace_expiry(void)
 {
 	return trace_twheel_expire_entry_enabled() ||
 	       trace_twheel_expire_exit_enabled();
