@@ -72,7 +72,8 @@ static unsigned int wheel_create_sweep(struct kunit *test,
 		injected = fault_taken();
 		if (!IS_ERR(wheel)) {
 			if (config->context == TWHEEL_CONTEXT_WORK)
-				KUNIT_EXPECT_NOT_NULL(test, tw_instance_base(wheel)->clock.workqueue);
+				KUNIT_EXPECT_NOT_NULL(test,
+						      tw_instance_base(wheel)->clock.workqueue);
 			KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
 			/*
 			 * Debug objects allocate now and then and can do without. Such an

@@ -6,8 +6,8 @@
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
-#include "../module/core/base.h"
 #include "../module/compat.h"
+#include "../module/core/base.h"
 #include "smp.h"
 
 /*
@@ -36,8 +36,9 @@ static void nomad_fire(struct twheel_timer *timer)
 {
 	struct nomad *nomad = container_of(timer, struct nomad, timer);
 	struct tw_clock *clock = &timer->base->clock;
+	struct tw_alarm *other = &clock->alarms[clock->alarm == clock->alarms];
 
-	nomad->twice += hrtimer_is_queued(tw_alarm_timer(&clock->alarms[clock->alarm == clock->alarms], clock->id));
+	nomad->twice += hrtimer_is_queued(tw_alarm_timer(other, clock->id));
 	nomad->there += raw_smp_processor_id() == nomad->avoided;
 	if (nomad->fired < 20 + nomad->more)
 		nomad_arm(nomad);

@@ -66,6 +66,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 {
 	int node = cpu == TW_ANY_CPU ? NUMA_NO_NODE : cpu_to_node(cpu);
 	struct twheel_base *base;
+	bool goes_back;
 
 	/* Some pages, which need not be contiguous. */
 	base = kvzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
@@ -89,9 +90,10 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	base->percpu = owner->nr_bases > 1;
 	if (config->max_pending)
 		base->room = &owner->room;
+	goes_back = tw_clock_can_be_set(config->clock) || config->clock == TWHEEL_CLOCK_VIRTUAL;
 	if (tw_wheel_init(&base->wheel,
 			  tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock)),
-			  tw_clock_can_be_set(config->clock) || config->clock == TWHEEL_CLOCK_VIRTUAL, node)) {
+			  goes_back, node)) {
 		tw_base_free(base);
 		return NULL;
 	}
@@ -136,7 +138,8 @@ static void base_follow_clock(struct twheel_base *base)
  */
 static void base_set_alarm_before(struct twheel_base *base, u64 wake)
 {
-	if (base->wheel.wake < wake && (wake > base->present || tw_clock_can_be_set(base->clock.id)))
+	if (base->wheel.wake < wake &&
+	    (wake > base->present || tw_clock_can_be_set(base->clock.id)))
 		base_set_alarm(base);
 }
 

@@ -152,7 +152,6 @@ struct tw_waiter {
 	struct completion done;
 };
 
-
 /* The wheels that other modules make. */
 
 /**
@@ -438,7 +437,7 @@ static inline s64 tw_host_swap(struct twheel_node *node, s64 word)
 }
 
 static inline void tw_host_told(struct tw_wheel *w, struct twheel_node *node,
-					 enum tw_timer_event event, s64 word)
+				enum tw_timer_event event, s64 word)
 {
 	struct twheel_base *base = container_of(w, struct twheel_base, wheel);
 	struct twheel_timer *timer = tw_base_timer(node);

@@ -130,9 +130,8 @@ static noinline void pass_report_preempt_count(const void *function, int before)
 }
 
 /* Call a timer's function, and check that it leaves the preempt count as it was. */
-static void pass_call(const struct twheel_base *base,
-				      struct twheel_timer *timer, twheel_fn function,
-				      enum twheel_context context, int count)
+static void pass_call(const struct twheel_base *base, struct twheel_timer *timer,
+		      twheel_fn function, enum twheel_context context, int count)
 {
 #ifdef CONFIG_LOCKDEP
 	/* The timer may be freed while its function runs. */
@@ -326,8 +325,7 @@ static bool pass_drain_ahead(struct twheel_base *base)
 }
 
 /* With the lock: do what is due, as long as the time of the pass lasts. */
-static void pass_serve_all(struct twheel_base *base, int count,
-				      enum twheel_context context)
+static void pass_serve_all(struct twheel_base *base, int count, enum twheel_context context)
 {
 	struct tw_wheel *w = &base->wheel;
 	bool over = false;

@@ -180,6 +180,7 @@ static noinline_for_stack void view_show_occupied(struct seq_file *seq, struct t
 static int view_show(struct seq_file *seq, void *unused)
 {
 	struct twheel *wheel = seq->private;
+	enum twheel_context context = tw_instance_base(wheel)->clock.context;
 	struct twheel_stats stats;
 
 	twheel_get_stats(wheel, &stats);
@@ -187,7 +188,7 @@ static int view_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "name:\t%s\n", wheel->name);
 	seq_printf(seq, "owner:\t%s\n", wheel->owner_name);
 	seq_printf(seq, "clock:\t%s\n", view_clock_names[stats.clock]);
-	seq_printf(seq, "context:\t%s\n", view_context_names[tw_instance_base(wheel)->clock.context]);
+	seq_printf(seq, "context:\t%s\n", view_context_names[context]);
 	seq_printf(seq, "percpu:\t%u\n", wheel->percpu);
 	seq_printf(seq, "tick_ns:\t%llu\n", stats.tick_ns);
 	seq_printf(seq, "slots:\t%u\n", stats.slots);

@@ -94,7 +94,7 @@ do {										\
 
 /* With the base lock: a timer has become pending, and is in its bucket. */
 static inline void tw_trace_arm(const struct twheel_base *base,
-					 const struct twheel_timer *timer)
+				const struct twheel_timer *timer)
 {
 	if (trace_twheel_arm_enabled())
 		__tw_trace_arm(base, timer);
@@ -102,7 +102,7 @@ static inline void tw_trace_arm(const struct twheel_base *base,
 
 /* With the base lock: a pending timer has moved to the bucket of another deadline. */
 static inline void tw_trace_modify(const struct twheel_base *base,
-					    const struct twheel_timer *timer)
+				   const struct twheel_timer *timer)
 {
 	if (trace_twheel_modify_enabled())
 		__tw_trace_modify(base, timer);
@@ -115,8 +115,7 @@ static inline void tw_trace_extend(const struct twheel_timer *timer, u64 deadlin
 }
 
 /* With the base lock: tell what the engine has moved since its counters were like that. */
-static inline void tw_trace_moved(const struct twheel_base *base,
-					   u64 cascades, u64 requeued)
+static inline void tw_trace_moved(const struct twheel_base *base, u64 cascades, u64 requeued)
 {
 	if (trace_twheel_cascade_enabled() || trace_twheel_requeue_enabled())
 		__tw_trace_moved(base, cascades, requeued);
@@ -133,8 +132,9 @@ static inline bool tw_trace_expiry(void)
 static inline u64 tw_trace_expire_entry(const struct twheel_base *base,
 					const struct twheel_timer *timer, u64 late)
 {
-	trace_twheel_expire_entry(base->owner->id, base->owner->name, timer, tw_debug_function(timer),
-				  tw_word(base->time) - late, tw_clock_now(&base->clock));
+	trace_twheel_expire_entry(base->owner->id, base->owner->name, timer,
+				  tw_debug_function(timer), tw_word(base->time) - late,
+				  tw_clock_now(&base->clock));
 	return ktime_get_ns();
 }
 

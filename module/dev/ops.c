@@ -64,6 +64,7 @@ struct ops_batch {
 };
 
 static void ops_begin(struct ops_batch *batch)
+	__acquires(&batch->file->lock)
 {
 	batch->now = 0;
 	batch->wake = false;
@@ -71,6 +72,7 @@ static void ops_begin(struct ops_batch *batch)
 }
 
 static void ops_end(struct ops_batch *batch)
+	__releases(&batch->file->lock)
 {
 	spin_unlock(&batch->file->lock);
 	if (unlikely(batch->wake))

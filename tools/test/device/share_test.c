@@ -193,8 +193,8 @@ TEST(long_searches_share_as_well)
 #define DEBT_MOST	(10 * MS)
 
 /*
- * Until no alarm goes off any more, and the last one is paid for. A reader may find its event before
- * an alarm that was postponed.
+ * Until no alarm goes off any more, and the last one is paid for. A reader may find its event
+ * before an alarm that was postponed.
  */
 static void settle(int fd)
 {
