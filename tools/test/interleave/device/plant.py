@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Plants a fault in a source: plant.py FILE FUNCTION KIND NUMBER
 
-It is the change of that kind and number in the function, counted from 1. Without a number, all are
-printed. Kinds are those of mutants/mutate.py, and two more. "always": a condition holds. "swapped": a statement and the one
-after it change places.
+It is the change of that kind and number in the function, counted from 1. Without a number, all
+are printed. Kinds are those of mutants/mutate.py, and two more. "always": a condition holds.
+"swapped": a statement and the one after it change places.
 """
 import os
 import sys
@@ -17,13 +17,15 @@ def body(source, function):
     """Where the body of a function is"""
     found = mutate.tokens(source)
     for begin, end in mutate.bodies(found):
-        depth, i = 0, begin - 1
-        while True:
-            depth += (found[i].text == ")") - (found[i].text == "(")
-            if not depth:
-                break
+        i = begin
+        # Behind the parameters, sparse may be told of locks.
+        while i == begin or found[i].text.startswith("__"):
+            i, depth = i - 1, 1
+            while depth:
+                i -= 1
+                depth += (found[i].text == ")") - (found[i].text == "(")
             i -= 1
-        if found[i - 1].text == function:
+        if found[i].text == function:
             return found[begin].start, found[end].end
     sys.exit(f"there is no function {function}")
 
