@@ -553,12 +553,20 @@ enum tw_due tw_due_search_slice(struct tw_file *file, struct tw_search *search)
 	return due;
 }
 
-/* tw_due_search_more() - tw_due_search_next() in general */
+/*
+ * tw_due_search_more() - tw_due_search_next() in general
+ *
+ * The caller has nodes that are in no list, and still look as if they were. No sweep may find
+ * them: it is left to the next slice.
+ */
 enum tw_due tw_due_search_more(struct tw_file *file, struct tw_search *search)
 {
 	enum tw_due due = due_find_first(file, search);
 
-	return due == TW_DUE_NONE ? tw_due_search_slice(file, search) : due;
+	if (due != TW_DUE_NONE)
+		return due;
+	return due_sweep_is_due(file, search->now) ? TW_DUE_MORE :
+						     tw_due_search_slice(file, search);
 }
 
 /*

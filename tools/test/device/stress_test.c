@@ -394,3 +394,56 @@ TEST(cells_of_processes_in_virtual_time)
 {
 	battle_run(TWHEEL_VIRTUAL, ALL, true, HAS_EDGES, NOT_AT_ALL);
 }
+
+static atomic_bool resubmitted_enough;
+
+/* Arm, change and cancel a few cells without end, and submit them each time. */
+static void *resubmit(void *arg)
+{
+	const struct mapped *m = arg;
+	uint32_t seed = 1, generation = 1;
+
+	while (!resubmitted_enough) {
+		uint32_t cell = roll(&seed) % 32;
+		uint64_t tick = map_now(m) - roll(&seed) % 4;
+		uint32_t state = roll(&seed) % 3 ? TWHEEL_CELL_PENDING : 0;
+
+		generation = generation % (TWHEEL_CELL_GENERATIONS - 1) + 1;
+		store(&map_cell(m, cell)->word, twheel_cell_word(generation, state, tick));
+		__atomic_fetch_or(m->bitmap, 1ULL << cell, __ATOMIC_SEQ_CST);
+		__atomic_fetch_or(m->summary, 1, __ATOMIC_SEQ_CST);
+	}
+	return NULL;
+}
+
+/*
+ * Cells are submitted with other words while a reader has taken them out of the wheel, and a
+ * sweep is due all the time. The books of the kernel still add up.
+ */
+TEST(cells_that_are_read_are_submitted)
+{
+	struct twheel_setup setup = { .max_cells = 64, .tick_ns = MS };
+	struct mapped m = map_open(&setup);
+	struct twheel_event events[64];
+	pthread_t thread;
+	uint32_t cell;
+	int i;
+
+	NEED(!pthread_create(&thread, NULL, resubmit, &m));
+	for (i = 0; i < 20000; i++) {
+		store(&map_cell(&m, 40)->word,
+		      twheel_cell_word(1, TWHEEL_CELL_PENDING, map_now(&m) + 2));
+		NEED(dev_kick(m.fd, 40) == 0);
+		NEED(read(m.fd, events, sizeof(events)) > 0 || errno == EAGAIN);
+	}
+	resubmitted_enough = true;
+	pthread_join(thread, NULL);
+	for (cell = 0; cell < 64; cell++) {
+		store(&map_cell(&m, cell)->word, 0);
+		NEED(dev_kick(m.fd, cell) == 0);
+	}
+	while (read(m.fd, events, sizeof(events)) > 0)
+		;
+	CHECK_EQ(dev_stat(m.fd, "cells"), 0);
+	map_close(&m);
+}
