@@ -8,8 +8,8 @@
  * and sets no alarm. One that is due is not set again. Otherwise calls in a loop could keep
  * the clock event device from firing at all.
  *
- * A base may have a target CPU. There its alarm goes off, and its memory is near. All
- * else may happen on any CPU. While the target CPU is offline, the alarm may, too.
+ * A base may have a target CPU, which its memory is near. Its alarm is there while that CPU is
+ * online, and on the system wheel works. All else may happen on any CPU.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -320,7 +320,9 @@ static int clock_alarm_cpu(const struct tw_clock *clock)
 	/* A CPU that goes offline handles IPIs once more after its hrtimers have left it. */
 	if (likely(cpu_online(cpu) && (clock->pinned || housekeeping_cpu(cpu, HK_TYPE_DOMAIN))))
 		return cpu;
-	return housekeeping_any_cpu(HK_TYPE_DOMAIN);
+	/* housekeeping_any_cpu() would be this CPU if none is isolated. */
+	cpu = cpumask_any_and(cpu_online_mask, housekeeping_cpumask(HK_TYPE_DOMAIN));
+	return cpu < nr_cpu_ids ? cpu : cpumask_any(cpu_online_mask);
 }
 
 /* Set the alarm on @cpu: here, or by a kick. */
@@ -343,8 +345,9 @@ void tw_clock_set(struct tw_clock *clock, u64 ns)
 }
 
 /*
- * Whether the target CPU has worked since the last look, rather than slept nearly all the time.
- * Without NOHZ no CPU sleeps for long. (idle_cpu() is not for modules.)
+ * Whether the target CPU has worked more than it slept since the last look: then it is likely to
+ * work when the kick comes. Without NOHZ no CPU sleeps for long, and it always says so, as both
+ * counters stay at -1. (idle_cpu() is not exported.)
  */
 static bool clock_target_works(struct tw_clock *clock)
 {
@@ -354,7 +357,7 @@ static bool clock_target_works(struct tw_clock *clock)
 
 	clock->slept_us += slept;
 	clock->looked_us += span;
-	return slept < span - span / 8;
+	return slept < span / 2;
 }
 
 /*

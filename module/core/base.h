@@ -35,10 +35,7 @@
 struct dentry;
 struct twheel_base;
 
-/*
- * The clock of a base: tells the time, and calls back at an instant, on the base's
- * target CPU. What has hrtimers and kicks CPUs is base.c.
- */
+/* The clock of a base: tells the time, and has an alarm, which runs the pass: see base.c. */
 
 /* The target CPU of a base that has none. */
 #define TW_ANY_CPU	(-1)
@@ -308,7 +305,7 @@ struct twheel_base {
 
 #include "trace.h"
 
-/* Around a pass in softirq context: see pass.c. */
+/* Around a pass in softirq context: see struct tw_waiter. */
 static inline void tw_expiry_lock(struct twheel_base *base)
 {
 #ifdef CONFIG_PREEMPT_RT

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A timer, and what can be asked of it. See timer.h for what its word says. */
+/* A timer, and what can be asked of it. See engine/timer.h for what its word says. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/atomic.h>
@@ -649,7 +649,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 		tried = cancel_try(timer, state, &waiter);
 		if (tried < 0)
 			return tried;
-		/* It would wait for the callback that it interrupts. */
+		/* The callback may wait for what this interrupts. */
 		WARN_ONCE(hardirq, pr_fmt("waiting for %ps in hard interrupt context\n"),
 			  tw_debug_function(timer));
 		/* Not from the callback itself, where it would be wrong. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a timer's base and its callback are. For the rest of the layer, how it is given a deadline.
+ * How a timer's base is found and locked.
  *
  * engine/timer.h has what its word says. A timer that was never initialised is all zeros: it
  * reads as idle, and has no base. One with a static initialiser has a function besides. It comes

@@ -164,7 +164,10 @@ static __always_inline u64 tw_cells_check(const struct tw_file *file, u32 index,
 		*word = READ_ONCE(cell->word);
 		ticks = max(tw_cells_deadline(file, node, *word, now), least);
 		WRITE_ONCE(cell->check, ticks);
-		/* Of a cell that is due, the word is compared once more when it fires. */
+		/*
+		 * It stays due until its word is read again, or compared when it fires. So no
+		 * check that a program has seen is later than that.
+		 */
 		if (ticks <= now)
 			return ticks;
 		/* Pairs with the program's, between writing the word and reading the check. */

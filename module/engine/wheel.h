@@ -131,18 +131,14 @@ enum tw_advance {
 	TW_ADVANCE_MORE,
 };
 
-/* shape.c */
+/* wheel.c */
 int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots);
 int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node);
 void tw_wheel_exit(struct tw_wheel *w);
-
-/* wheel.c */
 u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack);
 void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev);
 void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node);
 struct twheel_node *tw_wheel_evict(struct tw_wheel *w);
-
-/* cascade.c */
 bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice);
 
 /* advance.c */

@@ -53,7 +53,7 @@
 #define TICKS(w)	((w) & 7)
 #define STATE(w)	((w) >> 3 & 3)
 #define GENERATION(w)	((w) >> 5)
-/* cell_deadline() */
+/* tw_cells_deadline() */
 #define DEADLINE(w)	(STATE(w) == PENDING -> TICKS(w) : NEVER)
 
 #define MIN(a, b)	((a) < (b) -> (a) : (b))
@@ -251,7 +251,7 @@ end:	do
 		fi;
 		do
 		:: FIRST_CHECK <= now ->
-			/* due_first() */
+			/* due_find_first() */
 			which = (next[0] <= now -> 0 : CELLS - 1);
 			check(KERNEL, which, 0);
 			if
@@ -260,7 +260,7 @@ end:	do
 			fi
 		:: else -> break
 		od;
-		/* due_settle() */
+		/* due_set_next_alarm() */
 		atomic {
 			marked = false;
 			alarm = MIN(alarm, MIN(FIRST_CHECK, sweep_at));
@@ -279,7 +279,7 @@ inline kick(cpu, c)
 {
 	atomic { lock(cpu, LOCK); now = clock };
 	check(cpu, c, 0);
-	/* tw_due_near() */
+	/* due_reprogram() */
 	atomic {
 		if
 		:: ticks == NEVER || marked

@@ -91,7 +91,9 @@ void stub_say(const char *what, const char *format, ...);
 #define for_each_possible_cpu(cpu)	for ((cpu) = 0; (cpu) < STUB_CPUS; (cpu)++)
 #define housekeeping_cpu(cpu, type)	\
 	((type) != HK_TYPE_DOMAIN || !(stub_isolated.bits >> (cpu) & 1))
-#define housekeeping_any_cpu(type)	__builtin_ctzl(stub_online.bits & ~stub_isolated.bits)
+#define housekeeping_cpumask(type)	(&(const struct cpumask){ ~stub_isolated.bits })
+#define cpumask_any_and(a, b)		__builtin_ctzl(((a)->bits & (b)->bits) | BIT(STUB_CPUS))
+#define cpumask_any(mask)		cpumask_first(mask)
 #define is_idle_task(task)	((task)->idle)
 #define cpu_relax()		stub_relax()
 #define usleep_range(min, max)	stub_sleep((u64)(min) * NSEC_PER_USEC)
