@@ -244,6 +244,50 @@ static void no_alarm_after_the_last(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/**
+ * struct slow - a timer whose callback takes longer than its period
+ * @timer: the timer
+ * @began: when it fired first
+ * @took: from there to the tenth time
+ * @fired: how many times it has
+ */
+struct slow {
+	struct twheel_timer timer;
+	u64 began;
+	u64 took;
+	unsigned int fired;
+};
+
+static void slow_fire(struct twheel_timer *timer)
+{
+	struct slow *slow = container_of(timer, struct slow, timer);
+
+	if (!slow->fired)
+		slow->began = ktime_get_ns();
+	if (slow->fired == 9)
+		slow->took = ktime_get_ns() - slow->began;
+	else
+		twheel_arm(timer, MS);
+	udelay(2000);
+	WRITE_ONCE(slow->fired, slow->fired + 1);
+}
+
+/* It takes half of its CPU: a pass pauses for as long as it took. */
+static void slow_callback_leaves_half(struct kunit *test)
+{
+	struct slow *slow = kunit_kzalloc(test, sizeof(*slow), GFP_KERNEL);
+	struct twheel *wheel = twheel_create(NULL);
+
+	KUNIT_ASSERT_NOT_NULL(test, slow);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	twheel_timer_init(&slow->timer, wheel, slow_fire);
+	twheel_arm(&slow->timer, MS);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(slow->fired) == 10));
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&slow->timer), 0);
+	KUNIT_EXPECT_GE(test, slow->took, 9 * 2 * 2 * MS);
+	twheel_destroy(wheel);
+}
+
 /* Arms itself for the past, ten times: each time it is due in the next pass. */
 static void sleeper_fire(struct twheel_timer *timer)
 {
@@ -437,6 +481,7 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(stop_takes_back_its_work),
 	KUNIT_CASE(late_by_the_last_look),
 	KUNIT_CASE(alarm_of_a_cpu_goes_on),
+	KUNIT_CASE(slow_callback_leaves_half),
 	KUNIT_CASE(last_deadline_is_kept),
 	KUNIT_CASE(context_is_one_there_is),
 	{ }

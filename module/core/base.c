@@ -386,7 +386,7 @@ static bool clock_leaves(struct tw_clock *clock, int *cpu)
 
 /*
  * tw_clock_resume() - tw_clock_set() from the alarm function, under the base lock
- * @ns: when; after the time at which the pass began, or the loop of the hrtimer core, whose
+ * @ns: when; not before the time of this call, or the loop of the hrtimer core, whose
  *	time stands still, would never end
  *
  * Return: what the alarm function has to return.

@@ -373,17 +373,21 @@ static u64 pass_next_event(struct twheel_base *base)
 static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock *clock)
 {
 	u64 next = pass_next_event(base);
-	u64 mono, ns;
+	u64 mono, now, ns;
 
 	WRITE_ONCE(base->runner, NULL);
 	if (base->stopped || next == TW_WHEEL_ASLEEP)
 		return TW_CLOCK_DONE;
 	ns = tw_base_wake_ns(base);
-	/* The loop of the hrtimer core began before the pass. A callback may have set the clock. */
-	if (ns > pass_clock(base, base->began))
-		return tw_clock_resume(clock, ns);
+	/*
+	 * Read anew, also after one callback: it may have taken until the next event, and then
+	 * the base pauses. On other clocks, it may have set the clock.
+	 */
 	mono = ktime_get_ns();
-	return tw_clock_again(clock, pass_clock(base, mono), base->in_round ? 0 :
+	now = pass_clock(base, mono);
+	if (ns > now)
+		return tw_clock_resume(clock, ns);
+	return tw_clock_again(clock, now, base->in_round ? 0 :
 			      min_t(u64, mono - base->began, PASS_LONG_PAUSE));
 }
 
