@@ -14,6 +14,7 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/kernel.h>
+#include <linux/kernel_stat.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/sched/isolation.h>
