@@ -7,6 +7,7 @@
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/preempt.h>
+#include <linux/processor.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
@@ -271,7 +272,7 @@ static void slow_fire(struct twheel_timer *timer)
 		twheel_arm(timer, MS);
 	/* A virtual machine's udelay() may be short. */
 	while (ktime_get_ns() - now < 2 * MS)
-		udelay(10);
+		cpu_relax();
 	WRITE_ONCE(slow->fired, slow->fired + 1);
 }
 
