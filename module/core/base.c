@@ -368,7 +368,7 @@ static bool clock_target_works(struct tw_clock *clock)
  */
 static bool clock_leaves(struct tw_clock *clock, int *cpu)
 {
-	int here = raw_smp_processor_id();
+	int here = raw_smp_processor_id(), home = clock->cpu;
 	bool idle;
 
 	*cpu = clock_alarm_cpu(clock);
@@ -378,10 +378,12 @@ static bool clock_leaves(struct tw_clock *clock, int *cpu)
 	if (num_online_cpus() == 1)
 		return false;
 	idle = is_idle_task(current);
-	if (clock->cpu != TW_ANY_CPU && (idle || here != clock->cpu) &&
-	    clock_target_works(clock) && here != clock->cpu && cpu_online(clock->cpu) &&
-	    housekeeping_cpu(clock->cpu, HK_TYPE_DOMAIN))
-		*cpu = clock->cpu;
+	if (here == home && idle)
+		/* From here on, what it sleeps counts. */
+		clock_target_works(clock);
+	else if (here != home && home != TW_ANY_CPU && clock_target_works(clock) &&
+		 cpu_online(home) && housekeeping_cpu(home, HK_TYPE_DOMAIN))
+		*cpu = home;
 	return *cpu != here || idle || !housekeeping_cpu(here, HK_TYPE_TIMER);
 }
 

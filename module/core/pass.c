@@ -98,27 +98,29 @@ static u64 pass_read_clock(struct twheel_base *base, u64 mono)
 	return tw_wheel_floor(&base->wheel, now);
 }
 
-static u64 pass_budget(enum twheel_context context)
+/* Whether the time of the pass is over at @mono. */
+static bool pass_is_over(const struct twheel_base *base, u64 mono)
 {
-	return context == TWHEEL_CONTEXT_WORK ? PASS_TIME_WORK : PASS_TIME_SOFT;
+	return mono - base->began >= (base->clock.context == TWHEEL_CONTEXT_WORK ?
+				      PASS_TIME_WORK : PASS_TIME_SOFT);
 }
 
 /*
  * Release the lock for a moment: for interrupts, and for CPUs that spin on it. Returns
  * true if the time of the pass is over.
  */
-static noinline bool pass_drop_lock(struct twheel_base *base, enum twheel_context context)
+static noinline bool pass_drop_lock(struct twheel_base *base)
 	__must_hold(&base->lock)
 {
 	base->lock_drops++;
 	base->slice = PASS_SLICE;
 	raw_spin_unlock_irq(&base->lock);
-	if (context == TWHEEL_CONTEXT_WORK)
+	if (base->clock.context == TWHEEL_CONTEXT_WORK)
 		cond_resched();
 	else
 		cpu_relax();
 	raw_spin_lock_irq(&base->lock);
-	return ktime_get_ns() - base->began >= pass_budget(context);
+	return pass_is_over(base, ktime_get_ns());
 }
 
 /* A callback changed the preempt count, which was @before. */
@@ -131,7 +133,7 @@ static noinline void pass_report_preempt_count(const void *function, int before)
 
 /* Call a timer's function, and check that it leaves the preempt count as it was. */
 static void pass_call(const struct twheel_base *base, struct twheel_timer *timer,
-		      twheel_fn function, enum twheel_context context, int count)
+		      twheel_fn function, int count)
 {
 #ifdef CONFIG_LOCKDEP
 	/* The timer may be freed while its function runs. */
@@ -139,7 +141,7 @@ static void pass_call(const struct twheel_base *base, struct twheel_timer *timer
 
 	lockdep_copy_map(&map, &timer->lockdep_map);
 #endif
-	tw_debug_map_acquire(&map, context);
+	tw_debug_map_acquire(&map, base->clock.context);
 	function(timer);
 	lock_map_release(&map);
 	if (unlikely(count != preempt_count()))
@@ -148,11 +150,11 @@ static void pass_call(const struct twheel_base *base, struct twheel_timer *timer
 
 static noinline void pass_call_traced(const struct twheel_base *base,
 				      struct twheel_timer *timer, twheel_fn function,
-				      enum twheel_context context, int count, u64 late)
+				      int count, u64 late)
 {
 	u64 start = tw_trace_expire_entry(base, timer, late);
 
-	pass_call(base, timer, function, context, count);
+	pass_call(base, timer, function, count);
 	tw_trace_expire_exit(base, timer, start);
 }
 
@@ -160,7 +162,7 @@ static noinline void pass_call_traced(const struct twheel_base *base,
  * With the lock: the callback has returned that calls wait for. All of them wait for the same
  * timer. If it is pending again, it is withdrawn, and the first waiter is told.
  */
-static noinline void pass_tell_waiters(struct twheel_base *base, enum twheel_context context)
+static noinline void pass_tell_waiters(struct twheel_base *base)
 	__must_hold(&base->lock)
 {
 	struct tw_waiter *waiter = base->waiters, *next;
@@ -180,7 +182,7 @@ static noinline void pass_tell_waiters(struct twheel_base *base, enum twheel_con
 		/* Of a timer withdrawn once, only one is told. */
 		ret = min(ret, 0);
 	}
-	if (context == TWHEEL_CONTEXT_SOFTIRQ) {
+	if (base->clock.context == TWHEEL_CONTEXT_SOFTIRQ) {
 		tw_expiry_unlock(base);
 		tw_expiry_lock(base);
 	}
@@ -197,18 +199,17 @@ static void pass_count_late(struct twheel_base *base, u64 late)
  * The group of callbacks is used up, or a call that waits for the callback has ended it.
  * Returns true if the time is over.
  */
-static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_context context)
+static noinline bool pass_serve_break(struct twheel_base *base)
 	__must_hold(&base->lock)
 {
 	u64 now;
 
 	WRITE_ONCE(base->running, NULL);
 	if (base->waiters)
-		pass_tell_waiters(base, context);
+		pass_tell_waiters(base);
 	base->group = pass_group(base);
 	now = ktime_get_ns();
-	return pass_set_time(base, pass_clock(base, now)) ||
-	       now - base->began >= pass_budget(context);
+	return pass_set_time(base, pass_clock(base, now)) || pass_is_over(base, now);
 }
 
 /*
@@ -216,8 +217,7 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
  * back. Put it back, and those after it, up to a slice. That ends the hold of the lock.
  * @called: the hold began after a callback. Returns true if the time is over.
  */
-static noinline bool pass_requeue_due(struct twheel_base *base, enum twheel_context context,
-				      bool called)
+static noinline bool pass_requeue_due(struct twheel_base *base, bool called)
 	__must_hold(&base->lock)
 {
 	struct tw_wheel *w = &base->wheel;
@@ -235,11 +235,11 @@ static noinline bool pass_requeue_due(struct twheel_base *base, enum twheel_cont
 	tw_trace_moved(base, w->cascades, before);
 	/* The callback before this has returned: nobody may begin to wait for it. */
 	WRITE_ONCE(base->running, NULL);
-	return pass_drop_lock(base, context);
+	return pass_drop_lock(base);
 }
 
 /* Claim the timers that are due, and call them. Returns true if the time is over. */
-static noinline bool pass_serve(struct twheel_base *base, int count, enum twheel_context context)
+static noinline bool pass_serve(struct twheel_base *base, int count)
 	__must_hold(&base->lock)
 {
 	struct twheel_timer *timer;
@@ -260,7 +260,7 @@ static noinline bool pass_serve(struct twheel_base *base, int count, enum twheel
 			break;
 		if (unlikely(!tw_wheel_claim(&base->wheel, &timer->node, fired,
 					     base->time, &late))) {
-			over = pass_requeue_due(base, context, function);
+			over = pass_requeue_due(base, function);
 			continue;
 		}
 		pass_count_late(base, late);
@@ -274,12 +274,12 @@ static noinline bool pass_serve(struct twheel_base *base, int count, enum twheel
 		raw_spin_unlock_irq(&base->lock);
 		/* From here on @timer may be freed, by its own function. */
 		if (tw_trace_expiry())
-			pass_call_traced(base, timer, function, context, count, late);
+			pass_call_traced(base, timer, function, count, late);
 		else
-			pass_call(base, timer, function, context, count);
+			pass_call(base, timer, function, count);
 		raw_spin_lock_irq(&base->lock);
 		if (unlikely(!--base->group))
-			over = pass_serve_break(base, context);
+			over = pass_serve_break(base);
 	} while (likely(!over));
 	WRITE_ONCE(base->running, NULL);
 	return over;
@@ -325,7 +325,7 @@ static bool pass_drain_ahead(struct twheel_base *base)
 }
 
 /* With the lock: do what is due, as long as the time of the pass lasts. */
-static void pass_serve_all(struct twheel_base *base, int count, enum twheel_context context)
+static void pass_serve_all(struct twheel_base *base, int count)
 {
 	struct tw_wheel *w = &base->wheel;
 	bool over = false;
@@ -343,12 +343,12 @@ static void pass_serve_all(struct twheel_base *base, int count, enum twheel_cont
 		    (tw_wheel_is_drained(w) || !pass_drain_ahead(base)))
 			break;
 		if (turn == TW_ADVANCE_DUE) {
-			over = pass_serve(base, count, context);
+			over = pass_serve(base, count);
 			/* At least one callback, or timers put back: a new hold. */
 			base->slice = PASS_SLICE;
 		}
 		if (!base->slice)
-			over = pass_drop_lock(base, context);
+			over = pass_drop_lock(base);
 	}
 }
 
@@ -399,8 +399,7 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base, clock);
-	enum twheel_context context = clock->context;
-	bool soft = context == TWHEEL_CONTEXT_SOFTIRQ;
+	bool soft = clock->context == TWHEEL_CONTEXT_SOFTIRQ;
 	enum tw_clock_next left = TW_CLOCK_DONE;
 	int count = preempt_count();
 	bool traced;
@@ -415,7 +414,7 @@ enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 	if (traced)
 		__tw_trace_pass_begin(base);
 	pass_begin(base, ktime_get_ns());
-	pass_serve_all(base, count, context);
+	pass_serve_all(base, count);
 	left = pass_finish(base, clock);
 	if (unlikely(traced))
 		__tw_trace_pass_end(base);
