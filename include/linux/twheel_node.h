@@ -87,12 +87,18 @@ static inline u64 tw_word(u64 deadline_ns)
 	return deadline_ns ^ BIT_ULL(63);
 }
 
-/* The word of any deadline. Those after %TWHEEL_NEVER saturate there. */
+/*
+ * The word of any deadline. Those after %TWHEEL_NEVER saturate there. Words, with their sign, have
+ * the order of deadlines. To compare them keeps no deadline in a register beside its word.
+ */
 static inline s64 tw_deadline_word(u64 deadline_ns)
 {
-	if (unlikely(deadline_ns > TWHEEL_NEVER))
-		deadline_ns = TWHEEL_NEVER;
-	return tw_word(deadline_ns);
+	s64 never = tw_word(TWHEEL_NEVER);
+	s64 word = tw_word(deadline_ns);
+
+	if (unlikely(word > never))
+		word = never;
+	return word;
 }
 
 /*
