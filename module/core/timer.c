@@ -131,10 +131,12 @@ TW_EXPORT(twheel_of);
  * its base. Both fit, even if the timer has moved to another base in between.
  */
 
-/* No clock shows more than TWHEEL_NEVER, so the sum does not wrap. It may have to saturate. */
+/* The end of a delay. A sum that does not fit in 64 bits is after %TWHEEL_NEVER, too. */
 static u64 arm_after(const struct twheel_base *base, u64 delay_ns)
 {
-	return tw_clock_now(&base->clock) + min(delay_ns, TWHEEL_NEVER);
+	u64 sum = tw_clock_now(&base->clock) + delay_ns;
+
+	return likely(sum >= delay_ns) ? sum : U64_MAX;
 }
 
 /* The timer's base, if its wheel has no other, or NULL. */
@@ -307,9 +309,14 @@ TW_EXPORT(twheel_arm_at);
  */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
-	if (!tw_debug_assert_init(timer) || !tw_timer_takes_delay(timer))
+	const struct twheel_base *base;
+
+	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
-	return twheel_arm_at(timer, arm_after(READ_ONCE(timer->base), delay_ns));
+	base = tw_timer_any_base(timer);
+	if (unlikely(!base || tw_clock_can_be_set(base->clock.id)))
+		return -EINVAL;
+	return twheel_arm_at(timer, arm_after(base, delay_ns));
 }
 TW_EXPORT(twheel_arm);
 
