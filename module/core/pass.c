@@ -148,12 +148,14 @@ static void pass_call(const struct twheel_base *base, struct twheel_timer *timer
 		pass_report_preempt_count(READ_ONCE(base->last), count);
 }
 
-static noinline void pass_call_traced(const struct twheel_base *base,
-				      struct twheel_timer *timer, twheel_fn function,
-				      int count, u64 late)
+static noinline void pass_call_traced(struct twheel_base *base, struct twheel_timer *timer,
+				      twheel_fn function, int count, u64 late)
+	__releases(&base->lock)
 {
-	u64 start = tw_trace_expire_entry(base, timer, late);
+	u64 start;
 
+	raw_spin_unlock_irq(&base->lock);
+	start = tw_trace_expire_entry(base, timer, late);
 	pass_call(base, timer, function, count);
 	tw_trace_expire_exit(base, timer, start);
 }
@@ -271,12 +273,14 @@ static noinline bool pass_serve(struct twheel_base *base, int count)
 		tw_debug_deactivate(timer);
 		function = timer->function;
 		WRITE_ONCE(base->last, function);
-		raw_spin_unlock_irq(&base->lock);
 		/* From here on @timer may be freed, by its own function. */
-		if (tw_trace_expiry())
+		if (tw_trace_expiry()) {
+			/* It releases the lock: nothing else needs @late after that. */
 			pass_call_traced(base, timer, function, count, late);
-		else
+		} else {
+			raw_spin_unlock_irq(&base->lock);
 			pass_call(base, timer, function, count);
+		}
 		raw_spin_lock_irq(&base->lock);
 		if (unlikely(!--base->group))
 			over = pass_serve_break(base);
