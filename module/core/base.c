@@ -89,8 +89,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 #endif
 	base->owner = owner;
 	base->percpu = owner->nr_bases > 1;
-	if (config->max_pending)
-		base->room = &owner->room;
+	base->limited = config->max_pending;
 	goes_back = tw_clock_can_be_set(config->clock) || config->clock == TWHEEL_CLOCK_VIRTUAL;
 	if (tw_wheel_init(&base->wheel,
 			  tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock)),
@@ -219,13 +218,11 @@ void tw_base_set_online(struct twheel_base *base, bool target_online)
 /* tw_base_stop() - from now on no timer is armed, and no pass begins */
 void tw_base_stop(struct twheel_base *base)
 {
-	static atomic_t none;
-
 	raw_spin_lock_irq(&base->lock);
 	/* virtual_serve() reads it without the lock. */
 	WRITE_ONCE(base->stopped, true);
 	/* Have tw_host_admit() look. */
-	base->room = &none;
+	base->limited = true;
 	raw_spin_unlock_irq(&base->lock);
 }
 

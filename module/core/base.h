@@ -261,8 +261,7 @@ enum tw_batch {
  * @runner: the task that the pass runs in or has interrupted, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
- * @room: how many more may be armed on all bases of the wheel, if it has a limit; NULL: any
- *	number. Once stopped, not NULL
+ * @limited: an arm may be refused: the wheel has a limit, or the base is stopped
  * @pending: how many timers are pending
  * @trace: what a pass has done, if it is traced
  * @expiry_lock: on PREEMPT_RT, a pass in softirq context holds it, so that a waiter lends it
@@ -271,8 +270,8 @@ enum tw_batch {
 struct twheel_base {
 	struct tw_wheel wheel;
 	raw_spinlock_t lock;
-	atomic_t *room;
 	unsigned long pending;
+	bool limited;
 	bool percpu;
 	bool stopped;
 	bool in_round;
@@ -388,8 +387,8 @@ static inline u64 tw_base_wake_ns(const struct twheel_base *base)
 static inline void tw_base_make_room(struct twheel_base *base)
 {
 	base->pending--;
-	if (unlikely(base->room))
-		atomic_inc(base->room);
+	if (unlikely(base->limited))
+		atomic_inc(&base->owner->room);
 }
 
 /* What engine/timer.h asks for. There is no room if the limit is reached, or the base stopped. */
@@ -398,10 +397,10 @@ static inline int tw_host_admit(struct tw_wheel *w)
 	struct twheel_base *base = container_of(w, struct twheel_base, wheel);
 
 	lockdep_assert_held(&base->lock);
-	if (unlikely(base->room)) {
+	if (unlikely(base->limited)) {
 		if (base->stopped)
 			return -ESHUTDOWN;
-		if (atomic_dec_if_positive(base->room) < 0)
+		if (atomic_dec_if_positive(&base->owner->room) < 0)
 			return -ENOSPC;
 	}
 	base->pending++;
