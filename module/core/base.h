@@ -256,7 +256,8 @@ enum tw_batch {
  * @time: the time that lateness is measured against, as a word: the last reading of the
  *	clock, and at least one ns after the position's instant
  * @began: when the pass began, in ns of CLOCK_MONOTONIC
- * @group: callbacks until the next look at the clock. A waiter sets it to 1
+ * @group: callbacks until the next look at the clock. With 1, a pass also looks before the next
+ *	one, if it has done something else since the last. A waiter sets it to 1
  * @last: the function called last, to name it. A policy puts its user's there
  * @runner: the task that the pass runs in or has interrupted, NULL between passes
  * @clock: the clock

@@ -253,7 +253,7 @@ static noinline bool pass_serve(struct twheel_base *base, int count)
 	/* Keep it in a register, rather than load it for each. */
 	OPTIMIZER_HIDE_VAR(fired);
 	lockdep_assert_held(&base->lock);
-	if (pass_group(base) == 1 && pass_set_time(base, tw_clock_now(&base->clock)))
+	if (unlikely(base->group == 1) && pass_set_time(base, tw_clock_now(&base->clock)))
 		return true;
 	pass_set_time(base, tw_word(base->time));
 	do {
