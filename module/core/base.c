@@ -57,7 +57,8 @@ TW_EXPORT_FOR_TESTS(tw_base_valid);
 
 /*
  * tw_base_new() - make an empty base
- * @config: valid; its workqueue is there if its context needs one
+ * @owner: its workqueue is there if it has one of its own
+ * @config: valid
  * @cpu: its target CPU, or %TW_ANY_CPU
  *
  * Return: the base, NULL without memory.
@@ -75,9 +76,9 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 		return NULL;
 	base->clock.id = config->clock;
 	base->clock.context = config->context;
-	base->clock.workqueue = config->workqueue;
+	base->clock.workqueue = owner->workqueue ?: config->workqueue;
 	base->clock.cpu = cpu;
-	base->clock.pinned = cpu != TW_ANY_CPU;
+	base->clock.pinned = owner->pinned;
 	base->clock.alarm = &base->clock.alarms[0];
 	tw_clock_set_virtual(&base->clock, config->start_ns);
 	INIT_CSD(&base->clock.csd, tw_base_kicked, &base->clock);

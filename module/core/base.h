@@ -155,6 +155,7 @@ struct tw_waiter {
  * struct twheel - a wheel
  * @id: its number
  * @percpu: it has a base for each CPU, else one for all
+ * @pinned: the alarms of its bases are on their target CPUs as long as these are online
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
  * @stopper: the task in twheel_stop() that hands back timers, or NULL
  * @nr_bases: how many there are room for
@@ -177,6 +178,7 @@ struct tw_waiter {
 struct twheel {
 	unsigned int id;
 	bool percpu;
+	bool pinned;
 	unsigned int stopped;
 	struct task_struct *stopper;
 	unsigned int nr_bases;

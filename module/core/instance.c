@@ -91,8 +91,6 @@ static int instance_make_base(struct twheel *wheel, const struct twheel_config *
 
 	if (!base)
 		return -ENOMEM;
-	if (wheel->workqueue)
-		base->clock.workqueue = wheel->workqueue;
 	tw_pass_init(base);
 	lockdep_init_map(&base->clock.work.lockdep_map, wheel->name, &wheel->work_class, 0);
 	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
@@ -125,8 +123,12 @@ static int instance_make_parts(struct twheel *wheel, const struct twheel_config 
 	return cpuhp_state_add_instance(instance_cpuhp, &wheel->cpus);
 }
 
-/* Make a wheel that is not listed. @config: valid. Returns it or an ERR_PTR. */
-static struct twheel *instance_make(const struct twheel_config *config, struct module *owner)
+/*
+ * Make a wheel that is not listed. @config: valid. @pinned: see &twheel.pinned. Returns it or an
+ * ERR_PTR.
+ */
+static struct twheel *instance_make(const struct twheel_config *config, struct module *owner,
+				    bool pinned)
 {
 	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
 	struct twheel *wheel;
@@ -137,6 +139,7 @@ static struct twheel *instance_make(const struct twheel_config *config, struct m
 		return ERR_PTR(-ENOMEM);
 	wheel->id = tw_number_next();
 	wheel->percpu = config->percpu;
+	wheel->pinned = pinned;
 	lockdep_register_key(&wheel->work_class);
 	wheel->nr_bases = cpus;
 	wheel->owner = owner;
@@ -191,7 +194,7 @@ struct twheel *__twheel_create(const struct twheel_config *config, struct module
 	config = config ?: &defaults;
 	if (!tw_base_valid(config))
 		return ERR_PTR(-EINVAL);
-	wheel = instance_make(config, owner);
+	wheel = instance_make(config, owner, config->percpu);
 	if (!IS_ERR(wheel))
 		instance_list(wheel);
 	return wheel;
@@ -413,15 +416,11 @@ static struct notifier_block instance_module_notifier = {
 static int __init instance_make_system(void)
 {
 	const struct twheel_config config = { .name = "system", .percpu = true };
-	struct twheel *wheel = instance_make(&config, THIS_MODULE);
-	struct twheel_base *base;
-	unsigned int i;
+	/* Not pinned, so that idle CPUs may sleep: see base.c. */
+	struct twheel *wheel = instance_make(&config, THIS_MODULE, false);
 
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
-	/* Idle CPUs may sleep: see base.c. */
-	tw_for_each_base(base, i, wheel)
-		base->clock.pinned = false;
 	wheel->view = tw_view_add(wheel);
 	/* Pairs with tw_timer_adopt(), which other CPUs may call while the kernel boots. */
 	smp_store_release(&tw_system_wheel, wheel);
