@@ -494,8 +494,10 @@ static __always_inline unsigned int ops_copy(const struct twheel_ops *ops, u32 f
 	void __user *begin = ops_element(ops, first), *user = begin;
 	unsigned int i;
 
-	if (!user_access_begin(begin, count * ops->stride))
-		return 0;
+	/* An array may end where no program has memory. What comes before that is done. */
+	while (!user_access_begin(begin, count * ops->stride))
+		if (!--count)
+			return 0;
 	for (i = 0; i < count; i++, user += ops->stride)
 		if (!(answer ? ops_put(&some[i], user) : ops_get(&some[i], user)))
 			break;
@@ -539,7 +541,9 @@ static unsigned int ops_do_some(struct tw_file *file, const struct twheel_ops *o
 	/* One that is longer than the kernel knows comes alone. */
 	if (unlikely(ops->stride > sizeof(some[0]))) {
 		tail = ops_check_tail(ops_element(ops, first), ops->stride);
-		count = tail != -EFAULT;
+		if (tail == -EFAULT)
+			return 0;
+		count = 1;
 	}
 	count = ops_copy(ops, first, some, count, false);
 	if (!count)

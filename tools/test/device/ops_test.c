@@ -236,6 +236,47 @@ TEST(at_the_edge_of_memory)
 	each_word_of_an_operation(PROT_READ);
 }
 
+/* The last page that a program can have: above it, mmap() refuses any address. */
+static char *edge_of_programs(size_t page)
+{
+	uintptr_t last = 0, bit;
+	void *there;
+
+	for (bit = ~(UINTPTR_MAX >> 1); bit >= page; bit /= 2) {
+		there = mmap((void *)(last | bit), page, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		if (there == MAP_FAILED && errno == ENOMEM)
+			continue;
+		last |= bit;
+		if (there != MAP_FAILED)
+			NEED(munmap(there, page) == 0);
+	}
+	return (char *)last;
+}
+
+/* An array ends beyond the addresses of programs. What is before that is done, a batch or less. */
+TEST(at_the_edge_of_programs)
+{
+	enum { N = 15 };
+	size_t page = sysconf(_SC_PAGESIZE), behind = N * sizeof(arm);
+	char *last = edge_of_programs(page), was[N * sizeof(arm)];
+	int fd = dev_open_virtual(), n;
+
+	/* Without randomisation, the stack is there. */
+	NEED(mmap(last, page, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == last ||
+	     errno == EEXIST);
+	last += page - behind;
+	memcpy(was, last, behind);
+	for (n = 0; n < N; n++)
+		((struct twheel_op *)last)[n] = arm;
+	for (n = 1; n <= N; n++)
+		CHECK_EQ(dev_ops(fd, (struct twheel_op *)last + N - n, N + 1), n);
+	CHECK_ERR(dev_ops(fd, (struct twheel_op *)last + N, 1), EFAULT);
+	memcpy(last, was, behind);
+	CHECK_EQ(dev_cancel_all(fd), N * (N + 1) / 2);
+}
+
 static atomic_bool edge_over;
 
 static void *edge_move(void *arg)
