@@ -149,7 +149,7 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 		w->look = tw_due_look;
 	}
 	WRITE_ONCE(file->tick_ns, w->tick_ns);
-	WRITE_ONCE(file->clock, setup->clock);
+	file->clock = setup->clock;
 	if (setup->max_timers)
 		WRITE_ONCE(file->max_timers, setup->max_timers);
 	if (setup->event_size)
@@ -209,14 +209,19 @@ static int file_start(struct tw_file *file)
 /* What INFO tells, and the first part of fdinfo. */
 static void file_info(struct tw_file *file, struct twheel_info *info)
 {
-	const struct tw_cells *cells = tw_file_is_ready(file) ? tw_file_cells(file) : NULL;
+	/* The clock may change until the file is ready. Up to then it is the default one. */
+	bool ready = tw_file_is_ready(file);
+	const struct tw_cells *cells = ready ? tw_file_cells(file) : NULL;
+	u32 clock = ready ? file->clock : TWHEEL_MONOTONIC;
+	u64 now = ready ? tw_file_now(file) : tw_clock_read(clock);
+	s64 offset = tw_timens_offset(clock);
 
 	*info = (struct twheel_info) {
 		.features	= FILE_FEATURES,
-		.now_ns		= tw_timens_add(tw_file_now(file), tw_timens_offset(file->clock)),
+		.now_ns		= tw_timens_add(now, offset),
 		.tick_ns	= READ_ONCE(file->tick_ns),
 		.tick_min_ns	= READ_ONCE(tick_min_ns),
-		.clock		= READ_ONCE(file->clock),
+		.clock		= clock,
 		.event_size	= READ_ONCE(file->event_size),
 		.max_timers	= READ_ONCE(file->max_timers),
 		.limit_timers	= READ_ONCE(limit_timers),
@@ -226,7 +231,7 @@ static void file_info(struct tw_file *file, struct twheel_info *info)
 	if (cells) {
 		info->max_cells = cells->count;
 		info->map_bytes = cells->map.bytes;
-		info->origin_ns = cells->origin * info->tick_ns + tw_timens_offset(file->clock);
+		info->origin_ns = cells->origin * info->tick_ns + offset;
 	}
 }
 

@@ -7,6 +7,7 @@
  *    sleeps for a timer without an alarm that is set for it, or earlier.
  *  - poll() and a read() that does not block find what was due before they were called.
  *  - No event comes early, twice, after a cancellation, or never.
+ *  - INFO tells the time of the clock that it names.
  *  - Alarms do not go off again and again without a reason.
  */
 #include "dev/cells.h"
@@ -287,11 +288,23 @@ static void watch(int number, const struct waiter *waiter)
 		watch_leave(number);
 }
 
+static void info_ask(void)
+{
+	struct twheel_info info;
+
+	device_calls->unlocked_ioctl(&device_file, TWHEEL_IOC_INFO, (unsigned long)&info);
+	if (info.now_ns != cpus_time() + (info.clock == TWHEEL_REALTIME) *
+					 stub_ahead(CLOCK_REALTIME))
+		stub_fault("INFO tells the time of another clock");
+}
+
 static void waiter_main(int number)
 {
 	const struct waiter *waiter = &scene->waiters[number];
 	unsigned int calls = 0;
 
+	if (waiter->kind == WAITER_ASKS)
+		info_ask();
 	if (waiter->kind >= WAITER_LEVEL)
 		watch(number, waiter);
 	while (waiter->kind == WAITER_READER && waiter_read(number, true) > 0 &&
@@ -472,7 +485,9 @@ static void program_main(int number)
 
 const char *device_who(int number)
 {
-	static const char * const kinds[] = { "nobody", "reader", "level watcher", "edge watcher" };
+	static const char * const kinds[] = {
+		"nobody", "reader", "task with INFO", "level watcher", "edge watcher",
+	};
 	static char name[32];
 
 	if (number >= DEVICE_PROGRAM)

@@ -17,6 +17,8 @@ enum waiter_kind {
 	WAITER_NONE,
 	/* A read() that blocks. */
 	WAITER_READER,
+	/* INFO, which waits for nothing. */
+	WAITER_ASKS,
 	/* Or an epoll instance, with a thread that waits for it. */
 	WAITER_LEVEL,
 	WAITER_EDGE,

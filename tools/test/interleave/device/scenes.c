@@ -31,6 +31,8 @@ const struct device_scene device_scenes[] = {
 	  .crowd = 100 },
 	{ "device, set up late", { READS, READS }, .ops = 2, .from = OPS_TIMER | OPS_SETUP,
 	  .late = true },
+	{ "device, set up and asked", { { .kind = WAITER_ASKS } }, .ops = 1, .from = OPS_SETUP,
+	  .late = true, .clock = TWHEEL_REALTIME },
 	{ "device, a virtual clock", { READS, EDGE }, .ops = 2, .from = OPS_TIMER | OPS_VIRTUAL,
 	  .clock = TWHEEL_VIRTUAL },
 	{ "device, the wall clock", { READS_ONCE, READS }, .ops = 1, .from = OPS_TIMER,
