@@ -14,7 +14,6 @@
  *    CLOCK_BOOTTIME, does not either: see retrigger_next_event(). A tick always looks at
  *    hrtimers in hard interrupt context.
  */
-#include <linux/atomic.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -31,14 +30,6 @@ static const clockid_t clock_ids[] = {
 	/* It has no alarm: no time passes by itself. */
 	[TWHEEL_CLOCK_VIRTUAL]		= CLOCK_MONOTONIC,
 };
-
-/* tw_number_next() - a number by which traces name a wheel or an open file */
-u32 tw_number_next(void)
-{
-	static atomic_t last;
-
-	return atomic_inc_return(&last);
-}
 
 /* tw_clock_read() - the time on a clock that is not virtual, in ns */
 u64 tw_clock_read(enum twheel_clock clock)

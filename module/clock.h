@@ -18,8 +18,6 @@ struct tw_alarm {
 	struct hrtimer hard;
 };
 
-u32 tw_number_next(void);
-
 u64 tw_clock_read(enum twheel_clock clock);
 
 void tw_alarm_init(struct tw_alarm *alarm, enum twheel_clock clock,

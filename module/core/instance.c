@@ -137,7 +137,7 @@ static struct twheel *instance_make(const struct twheel_config *config, struct m
 	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
-	wheel->id = tw_number_next();
+	wheel->id = tw_trace_number();
 	wheel->percpu = config->percpu;
 	wheel->pinned = pinned;
 	lockdep_register_key(&wheel->work_class);

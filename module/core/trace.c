@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Trace events, and what their fields are computed by. */
+#include <linux/atomic.h>
 #include <linux/ktime.h>
 
 #include <linux/twheel_idle.h>
@@ -22,6 +23,14 @@ static int __maybe_unused trace_level(const struct tw_wheel *w, u64 word)
 #undef CREATE_TRACE_POINTS
 
 #include "base.h"
+
+/* tw_trace_number() - a number for a new wheel or open file, by which events name it */
+u32 tw_trace_number(void)
+{
+	static atomic_t last;
+
+	return atomic_inc_return(&last);
+}
 
 void __tw_trace_arm(const struct twheel_base *base, const struct twheel_timer *timer)
 {

@@ -90,7 +90,7 @@ static int file_open(struct inode *inode, struct file *filp)
 	file->event_size = TWHEEL_EVENT_SIZE_0;
 	file->max_timers = min(READ_ONCE(max_timers), READ_ONCE(limit_timers));
 	file->tick_ns = max_t(u64, FILE_TICK_DEFAULT, READ_ONCE(tick_min_ns));
-	file->number = tw_number_next();
+	file->number = tw_trace_number();
 	filp->private_data = file;
 	/* file_read() obeys IOCB_NOWAIT, so io_uring polls and needs no thread. */
 	filp->f_mode |= FMODE_NOWAIT;

@@ -51,6 +51,8 @@ struct twheel_trace_pass {
 	u32 pending;
 	bool exhausted;
 };
+
+u32 tw_trace_number(void);
 #endif
 
 DECLARE_EVENT_CLASS(twheel_bucket,
