@@ -565,8 +565,9 @@ enum tw_due tw_due_search_more(struct tw_file *file, struct tw_search *search)
 
 	if (due != TW_DUE_NONE)
 		return due;
-	return due_sweep_is_due(file, search->now) ? TW_DUE_MORE :
-						     tw_due_search_slice(file, search);
+	if (due_sweep_is_due(file, search->now))
+		return TW_DUE_MORE;
+	return tw_due_search_slice(file, search);
 }
 
 /*

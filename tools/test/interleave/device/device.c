@@ -7,6 +7,7 @@
  *    sleeps for a timer without an alarm that is set for it, or earlier.
  *  - poll() and a read() that does not block find what was due before they were called.
  *  - No event comes early, twice, after a cancellation, or never.
+ *  - When all have ended, the wheel knows no cells.
  *  - INFO tells the time of the clock that it names.
  *  - Alarms do not go off again and again without a reason.
  */
@@ -76,7 +77,7 @@ static const unsigned int *ops;
 static struct file device_file;
 static unsigned int armed, alarms, faults, postponed;
 static u64 virtual_ns;
-static bool over;
+static bool over, no_alarm_yet, not_submitted_yet;
 
 static u64 device_now(void)
 {
@@ -298,6 +299,24 @@ static void info_ask(void)
 		stub_fault("INFO tells the time of another clock");
 }
 
+static struct tw_map *device_map(void)
+{
+	return &((struct tw_file *)device_file.private_data)->cells->map;
+}
+
+static void cell_cancel(void)
+{
+	struct twheel_cell *cell = device_map()->cells;
+	u64 old;
+
+	device_wait_while(&not_submitted_yet);
+	old = READ_ONCE(cell->word);
+	if (twheel_cell_state(old) == TWHEEL_CELL_PENDING &&
+	    cmpxchg((unsigned long *)&cell->word, old,
+		    twheel_cell_word(twheel_cell_generation(old), TWHEEL_CELL_CANCELLED, 0)) == old)
+		fates[FATE_CELL + twheel_cell_generation(old)].due = 0;
+}
+
 static void waiter_main(int number)
 {
 	const struct waiter *waiter = &scene->waiters[number];
@@ -305,6 +324,8 @@ static void waiter_main(int number)
 
 	if (waiter->kind == WAITER_ASKS)
 		info_ask();
+	if (waiter->kind == WAITER_CANCELS)
+		cell_cancel();
 	if (waiter->kind >= WAITER_LEVEL)
 		watch(number, waiter);
 	while (waiter->kind == WAITER_READER && waiter_read(number, true) > 0 &&
@@ -374,7 +395,7 @@ static void op_cancel(unsigned int i)
 static void op_arm_cell(unsigned int ms)
 {
 	struct tw_file *file = device_file.private_data;
-	struct tw_map *map = &file->cells->map;
+	struct tw_map *map = device_map();
 	u64 ticks = tw_cells_ticks(file, device_at(ms)), word, old;
 	struct twheel_op kick = { .op = TWHEEL_OP_KICK };
 	struct fate *fate;
@@ -404,10 +425,21 @@ static void op_arm_cell(unsigned int ms)
 	fate->busy = false;
 }
 
+/* The cell is submitted when a task is about to sweep. */
+static void op_submit(void)
+{
+	struct tw_map *map = device_map();
+
+	device_wait_while(&no_alarm_yet);
+	xchg(map->bitmap, 1);
+	xchg(map->summary, 1);
+	not_submitted_yet = false;
+}
+
 static void op_setup(void)
 {
 	struct twheel_setup setup = {
-		.clock = scene->clock, .max_cells = scene->cells,
+		.clock = scene->clock, .max_cells = !!scene->cells,
 		.event_size = scene->late ? DEVICE_EVENT : 0,
 	};
 
@@ -450,6 +482,7 @@ OP(signal, op_signal())
 OP(poll, file_poll(NULL))
 OP(setup, op_setup())
 OP(advance, op_advance(2))
+OP(submit, op_submit())
 
 #define MADE(name, in)	{ #name, make_##name, in }
 
@@ -469,6 +502,7 @@ const struct device_op device_ops[] = {
 	MADE(signal, OPS_SIGNAL),
 	MADE(setup, OPS_SETUP),
 	MADE(advance, OPS_VIRTUAL),
+	MADE(submit, OPS_SUBMIT),
 };
 
 const unsigned int device_op_count = ARRAY_SIZE(device_ops);
@@ -486,7 +520,7 @@ static void program_main(int number)
 const char *device_who(int number)
 {
 	static const char * const kinds[] = {
-		"nobody", "reader", "task with INFO", "level watcher", "edge watcher",
+		"nobody", "reader", "task with INFO", "thread", "level watcher", "edge watcher",
 	};
 	static char name[32];
 
@@ -512,6 +546,8 @@ void device_begin(const struct device_scene *wanted, const unsigned int wanted_o
 	postponed = 0;
 	virtual_ns = 0;
 	over = false;
+	no_alarm_yet = true;
+	not_submitted_yet = true;
 	device_file = (struct file) { .f_mode = FMODE_WRITE };
 	device_calls->open(NULL, &device_file);
 	if (!scene->late) {
@@ -526,7 +562,7 @@ void device_begin(const struct device_scene *wanted, const unsigned int wanted_o
 		fates[FATE_ARMED] = (struct fate) { };
 	}
 	if (scene->cells)
-		op_arm_cell(8);
+		op_arm_cell(scene->cells);
 	faults = scene->faults;
 	postponed = scene->postponed;
 	for (i = 0; i < DEVICE_WAITERS; i++)
@@ -554,6 +590,7 @@ void device_alarm(int number)
 			alarms = 0;
 	stub_point();
 	cpus_interrupt(CPUS_ANY, CPUS_SOFT_ALARMS | CPUS_HARD_ALARMS);
+	no_alarm_yet = false;
 }
 
 /* A reader that is stopped is woken, and does not go on. */
@@ -623,5 +660,7 @@ void device_end(void)
 	for (i = 0; i < FATES; i++)
 		if (fate_is_due(&fates[i]))
 			stub_fault("an event is lost");
+	if (scene->cells && tw_file_cells(device_file.private_data)->known)
+		stub_fault("the wheel knows a cell that has ended");
 	device_calls->release(NULL, &device_file);
 }

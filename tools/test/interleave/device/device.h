@@ -19,6 +19,8 @@ enum waiter_kind {
 	WAITER_READER,
 	/* INFO, which waits for nothing. */
 	WAITER_ASKS,
+	/* A thread of the program, which cancels the cell when it was submitted. */
+	WAITER_CANCELS,
 	/* Or an epoll instance, with a thread that waits for it. */
 	WAITER_LEVEL,
 	WAITER_EDGE,
@@ -55,7 +57,7 @@ struct waiter {
  * @ops: how many operations are made: each sequence of these
  * @from: which operations: a bit for each
  * @clock: of the file
- * @cells: it has cells, of which one is armed
+ * @cells: it has a cell, which is armed for so many ms after the beginning; 0: none
  * @crowd: so many timers have later deadlines when the first one is due. It takes several slices
  *	to move them
  * @faults: so many copies find no memory
@@ -68,7 +70,7 @@ struct device_scene {
 	unsigned int ops;
 	unsigned int from;
 	u32 clock;
-	bool cells;
+	unsigned int cells;
 	unsigned int crowd;
 	unsigned int faults;
 	unsigned int postponed;
@@ -93,6 +95,7 @@ enum {
 	OPS_SIGNAL	= 4,
 	OPS_SETUP	= 8,
 	OPS_VIRTUAL	= 16,
+	OPS_SUBMIT	= 32,
 };
 
 extern const struct device_scene device_scenes[];
