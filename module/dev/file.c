@@ -390,13 +390,20 @@ static long file_do_ops(struct tw_file *file, const struct twheel_ops *ops)
 	return ret ?: tw_ops_all(file, ops);
 }
 
+static long file_ioctl_ops(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_ops ops;
+	int ret = file_get_ops(&ops, arg, size);
+
+	return ret ?: file_do_ops(file, &ops);
+}
+
 static long file_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	struct tw_file *file = filp->private_data;
 	void __user *user = (void __user *)arg;
 	bool write = filp->f_mode & FMODE_WRITE;
 	size_t size = _IOC_SIZE(cmd);
-	struct twheel_ops ops;
 	int ret;
 
 	/* This one first: programs do it all the time. */
@@ -411,8 +418,7 @@ static long file_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		ret = write ? file_start(file) : -EBADF;
 		return ret ?: tw_ops_one(file, user, size);
 	case FILE_COMMAND(TWHEEL_IOC_OPS):
-		ret = write ? file_get_ops(&ops, user, size) : -EBADF;
-		return ret ?: file_do_ops(file, &ops);
+		return write ? file_ioctl_ops(file, user, size) : -EBADF;
 	default:
 		return -ENOTTY;
 	}
