@@ -456,7 +456,8 @@ static enum tw_due due_advance(struct tw_file *file, struct tw_search *search)
 		tw_wheel_move_back(w, target);
 	tw_wheel_begin_round(w, true);
 	for (;;) {
-		due = due_find_first(file, search);
+		due = tw_due_is_at_hand(file, search) ? TW_DUE_SOME :
+							due_find_first(file, search);
 		if (due != TW_DUE_NONE)
 			return due;
 		switch (tw_wheel_advance(w, target, &search->slice)) {

@@ -71,22 +71,26 @@ static inline bool tw_due_enqueue(struct tw_file *file, struct twheel_node *node
 	return tw_due_enqueue_near(file, node);
 }
 
+/* Whether the first timer that has come out of the wheel is due as it was; mostly it is. */
+static __always_inline bool tw_due_is_at_hand(const struct tw_file *file, struct tw_search *search)
+{
+	const struct twheel_node *node = tw_wheel_due(&file->wheel);
+
+	return likely(node &&
+		      (!tw_cells_has(file, node) ||
+		       tw_cells_unchanged(file, node, &search->word)) &&
+		      (u64)atomic64_read(&node->word) <= file->wheel.now_word);
+}
+
 /*
  * tw_due_search_next() - whether another timer is due, after the first one was taken out
  *
- * As tw_due_search_slice(). There mostly is one at hand.
+ * As tw_due_search_slice().
  */
 static __always_inline enum tw_due tw_due_search_next(struct tw_file *file,
 						      struct tw_search *search)
 {
-	const struct twheel_node *node = tw_wheel_due(&file->wheel);
-
-	if (likely(node &&
-		   (!tw_cells_has(file, node) ||
-		    tw_cells_unchanged(file, node, &search->word)) &&
-		   (u64)atomic64_read(&node->word) <= file->wheel.now_word))
-		return TW_DUE_SOME;
-	return tw_due_search_more(file, search);
+	return tw_due_is_at_hand(file, search) ? TW_DUE_SOME : tw_due_search_more(file, search);
 }
 
 #endif /* _TWHEEL_DUE_H */
