@@ -11,12 +11,14 @@
  * one only arms.
  *
  * The kernel may search at any time, as late as it likes. It looks ahead at any time, and lets
- * its lock go between any two parts of a sweep. Time may pass at any moment.
+ * its lock go between any two parts of a sweep. Time may pass at any moment. A reader takes the
+ * cells that are due out of the wheel, copies their records, and ends them: one hold of the lock.
  *
  * Properties:
  *  - a cell fires only while its word is pending and due, and once a generation. So it does
  *    not fire in spite of an extension or a cancellation that has succeeded;
  *  - a stale thread changes only its own timer;
+ *  - no cell is unlinked while a reader has it out of the wheel;
  *  - when no operation and no search is under way, the alarm goes off at the deadline of each
  *    pending word or before. The kernel checks that cell then, or finds it by a sweep.
  */
@@ -67,6 +69,7 @@ byte clock;
 /* With the lock. */
 byte next[CELLS] = NEVER;	/* of the wheel: the next check; NEVER: it has no such node */
 byte seen;			/* &tw_search.word */
+byte taken[CELLS];		/* &read_batch.words, of each cell; 0: a reader has not taken it */
 byte alarm = NEVER;
 bool marked;
 byte sweep_at = NEVER;		/* &tw_cells.sweep */
@@ -76,11 +79,11 @@ bool sweep_taken;
 /* For the properties. */
 bool searches;
 bool busy[CPUS];		/* the thread has yet to tell, perhaps */
-bool gave_up[CELLS];		/* it changed too often: the kernel reads it in the next tick */
+bool gave_up[CELLS];		/* tw_cells_check() did: the kernel reads it in the next tick */
 byte armed[CELLS];		/* the generation that was armed last, */
 byte fired[CELLS];		/* and that has fired last */
 
-#define LOCALS	byte w, now, ticks, again, tries, to, bits, which; bool ok
+#define LOCALS	byte w, now, ticks, again, tries, to, bits, which; bool ok, lap, stop, more
 
 /* tw_cells_check(): sets @ticks, the next check. */
 inline check(cpu, c, least)
@@ -117,18 +120,22 @@ inline check(cpu, c, least)
 		};
 		break
 	od;
-	atomic { w = 0; again = 0; tries = 0; next[c] = ticks }
+	atomic {
+		/* It is unlinked if it is not pending, or nearer. */
+		assert(!taken[c] || ticks >= next[c] && ticks < NEVER);
+		w = 0; again = 0; tries = 0; next[c] = ticks
+	}
 }
 
-/* read_take() and read_finish(): the cell that was checked is due. Its record is copied. */
-inline read_event(cpu, c)
+/* read_finish_one(): the record was copied. */
+inline finish_one(cpu, c)
 {
-	w = seen;
+	w = taken[c];
 	/* tw_cells_fire() */
 	store(cpu, CHECK + c, NEVER);
 	atomic {
 		exchange_if(cpu, WORD + c, w, W(w >> 5, FIRED, TICKS(w)), ok);
-		seen = 0;
+		taken[c] = 0;
 		if
 		:: ok ->
 			assert(STATE(w) == PENDING && TICKS(w) <= clock);
@@ -136,13 +143,31 @@ inline read_event(cpu, c)
 			fired[c] = armed[c];
 			next[c] = NEVER
 		:: else ->
-			/* read_finish_one() */
-			next[c] = now + 1;
-			gave_up[c] = true;
-			store(cpu, CHECK + c, next[c])
+			next[c] = now;
+			store(cpu, CHECK + c, now);
+			/* due_reprogram() */
+			marked = true;
+			stop = true
 		fi
 	};
 	atomic { w = 0; ok = false }
+}
+
+/* read_finish(), in the order in which they were taken: when the first is due, it comes first. */
+inline finish(cpu)
+{
+	which = 0;
+	do
+	:: which < CELLS && taken[which] && !stop ->
+		finish_one(cpu, which);
+		which++
+	:: which < CELLS && taken[which] && stop ->
+		/* It is put back. Its record has to be copied again. */
+		atomic { taken[which] = 0; marked = true; more = true; which++ }
+	:: which < CELLS && !taken[which] -> which++
+	:: which == CELLS -> break
+	od;
+	atomic { which = 0; stop = false }
 }
 
 /* tw_cells_announce() */
@@ -202,14 +227,16 @@ inline sweep_part(cpu)
 		:: bits ->
 			exchange(cpu, SUMMARY, 0, bits);
 			sweep_taken = true
-		:: else -> sweep_end(cpu)
+		:: else -> sweep_end(cpu); lap = true
 		fi;
 		bits = 0
 	fi
 }
 
 #define SWEEP_DUE(now)	(sweep_at <= now)
-#define FIRST_CHECK	MIN(next[0], next[CELLS - 1])
+/* Of what is in the wheel */
+#define NEXT(c)		(taken[c] -> NEVER : next[c])
+#define FIRST_CHECK	MIN(NEXT(0), NEXT(CELLS - 1))
 
 /* The lock is let go, as between slices, and taken again. */
 inline pause_search(cpu)
@@ -236,38 +263,59 @@ end:	do
 		now = clock;
 		searches = true
 	   };
+		/* read_some() */
+		do
+		:: true ->
 #ifdef SWEEP
-		do
-		:: SWEEP_DUE(now) ->
-			sweep_part(KERNEL);
-			pause_search(KERNEL)
-		:: else -> break
-		od;
+			/* due_sweep(): one lap. What is submitted meanwhile comes in the next. */
+			do
+			:: SWEEP_DUE(now) && !lap ->
+				sweep_part(KERNEL);
+				pause_search(KERNEL)
+			:: else -> break
+			od;
+			lap = false;
 #endif
-		/* tw_due_look() */
-		if
-		:: next[0] > now && next[0] < NEVER -> check(KERNEL, 0, next[0])
-		:: skip
-		fi;
-		do
-		:: FIRST_CHECK <= now ->
-			/* due_find_first() */
-			which = (next[0] <= now -> 0 : CELLS - 1);
-			check(KERNEL, which, 0);
+			/* tw_due_look() */
 			if
-			:: ticks <= now -> read_event(KERNEL, which)
-			:: else
+			:: next[0] > now && next[0] < NEVER -> check(KERNEL, 0, next[0])
+			:: skip
+			fi;
+			/* read_take() */
+			do
+			:: FIRST_CHECK <= now ->
+				/* due_find_first() */
+				which = (NEXT(0) <= now -> 0 : CELLS - 1);
+				check(KERNEL, which, 0);
+				taken[which] = (ticks <= now -> seen : 0)
+			:: FIRST_CHECK <= now && taken[0] ->
+				/* There is room for one record only. */
+				atomic { more = true; break }
+			:: FIRST_CHECK > now ->
+				/* tw_due_search_more() */
+				if
+				:: SWEEP_DUE(now) -> atomic { more = true; break }
+				:: else ->
+					/* due_set_next_alarm() */
+					atomic {
+						marked = false;
+						alarm = MIN(alarm, MIN(FIRST_CHECK, sweep_at));
+						break
+					}
+				fi
+			od;
+			atomic { ticks = 0; which = 0; seen = 0 };
+			finish(KERNEL);
+			if
+			:: more ->
+				more = false;
+				unlock(KERNEL, LOCK);
+				atomic { lock(KERNEL, LOCK); now = clock }
+			:: else -> break
 			fi
-		:: else -> break
 		od;
-		/* due_set_next_alarm() */
 		atomic {
-			marked = false;
-			alarm = MIN(alarm, MIN(FIRST_CHECK, sweep_at));
-			ticks = 0;
-			which = 0;
 			now = 0;
-			seen = 0;
 			unlock(KERNEL, LOCK);
 			searches = false
 		}
