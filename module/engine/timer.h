@@ -20,25 +20,25 @@ enum tw_timer_event {
 };
 
 /* What each world supplies. With the lock: there is to be one timer more. 0, or an error. */
-static __always_inline int tw_host_admit(struct tw_wheel *w);
+static inline int tw_host_admit(struct tw_wheel *w);
 /* Its deadline is near: tw_wheel_enqueue_near(), and the alarm. */
 static inline void tw_host_near(struct tw_wheel *w, struct twheel_node *node);
 /* tw_node_extend() */
-static __always_inline int tw_host_extend(struct tw_wheel *w, struct twheel_node *node, s64 word);
+static inline int tw_host_extend(struct tw_wheel *w, struct twheel_node *node, s64 word);
 /* Store a word while others may extend the node. Returns the one before. */
-static __always_inline s64 tw_host_swap(struct twheel_node *node, s64 word);
+static inline s64 tw_host_swap(struct twheel_node *node, s64 word);
 /* That is done, for the host to count and to trace. @word is that of its deadline. */
-static __always_inline void tw_host_told(struct tw_wheel *w, struct twheel_node *node,
-					 enum tw_timer_event event, s64 word);
+static inline void tw_host_told(struct tw_wheel *w, struct twheel_node *node,
+				enum tw_timer_event event, s64 word);
 
 /* Whether a word is of a timer that can just be started: see %TW_WORD_READY. */
-static __always_inline bool tw_node_startable(s64 word)
+static inline bool tw_node_startable(s64 word)
 {
 	return word > TWHEEL_SHUTDOWN;
 }
 
-static __always_inline void tw_node_place(struct tw_wheel *w, struct twheel_node *node, s64 word,
-					  enum tw_timer_event event)
+static inline void tw_node_place(struct tw_wheel *w, struct twheel_node *node, s64 word,
+				 enum tw_timer_event event)
 {
 	if (unlikely(!tw_wheel_enqueue(w, node, word)))
 		tw_host_near(w, node);
@@ -46,7 +46,7 @@ static __always_inline void tw_node_place(struct tw_wheel *w, struct twheel_node
 }
 
 /* With the lock: start a timer that is neither pending nor shut down. */
-static __always_inline int tw_node_start(struct tw_wheel *w, struct twheel_node *node, s64 word)
+static inline int tw_node_start(struct tw_wheel *w, struct twheel_node *node, s64 word)
 {
 	int ret = tw_host_admit(w);
 
@@ -59,7 +59,7 @@ static __always_inline int tw_node_start(struct tw_wheel *w, struct twheel_node 
 }
 
 /* With the lock: a pending timer leaves its bucket for another deadline. */
-static __always_inline void tw_node_move(struct tw_wheel *w, struct twheel_node *node, s64 word)
+static inline void tw_node_move(struct tw_wheel *w, struct twheel_node *node, s64 word)
 {
 	/* This overrules an extension that comes in between. */
 	tw_host_swap(node, word);
@@ -72,7 +72,7 @@ static __always_inline void tw_node_move(struct tw_wheel *w, struct twheel_node 
  *
  * Return: 0; 1: it was pending; -ESHUTDOWN: it is shut down; as tw_host_admit().
  */
-static __always_inline int tw_node_arm(struct tw_wheel *w, struct twheel_node *node, s64 word)
+static inline int tw_node_arm(struct tw_wheel *w, struct twheel_node *node, s64 word)
 {
 	s64 before = atomic64_read(&node->word);
 
@@ -92,8 +92,8 @@ static __always_inline int tw_node_arm(struct tw_wheel *w, struct twheel_node *n
  *
  * Return: 1 if the timer was pending, else 0.
  */
-static __always_inline int tw_node_withdraw(struct tw_wheel *w, struct twheel_node *node,
-					    enum twheel_state state)
+static inline int tw_node_withdraw(struct tw_wheel *w, struct twheel_node *node,
+				   enum twheel_state state)
 {
 	s64 word = atomic64_read(&node->word);
 

@@ -176,7 +176,7 @@ static __always_inline struct twheel *tw_host_wheel(const struct tw_wheel *wheel
 	return container_of(wheel, struct twheel, wheel);
 }
 
-static __always_inline int tw_host_admit(struct tw_wheel *wheel)
+static inline int tw_host_admit(struct tw_wheel *wheel)
 {
 	const struct twheel *w = tw_host_wheel(wheel);
 
@@ -188,8 +188,8 @@ static inline void tw_host_near(struct tw_wheel *wheel, struct twheel_node *node
 	tw_timer_near(tw_host_wheel(wheel), node);
 }
 
-static __always_inline int tw_host_extend(struct tw_wheel *wheel, struct twheel_node *node,
-					  s64 word)
+static inline int tw_host_extend(struct tw_wheel *wheel, struct twheel_node *node,
+				 s64 word)
 {
 	tw_check_link(&node->link, node->link.pprev);
 	if (tw_host_wheel(wheel)->base.threads)
@@ -201,7 +201,7 @@ static __always_inline int tw_host_extend(struct tw_wheel *wheel, struct twheel_
 }
 
 /* An extension comes before this, or after it, or fails. So a store will do. */
-static __always_inline s64 tw_host_swap(struct twheel_node *node, s64 word)
+static inline s64 tw_host_swap(struct twheel_node *node, s64 word)
 {
 	s64 before = atomic64_read(&node->word);
 
@@ -209,8 +209,8 @@ static __always_inline s64 tw_host_swap(struct twheel_node *node, s64 word)
 	return before;
 }
 
-static __always_inline void tw_host_told(struct tw_wheel *wheel, struct twheel_node *node,
-					 enum tw_timer_event event, s64 word)
+static inline void tw_host_told(struct tw_wheel *wheel, struct twheel_node *node,
+				enum tw_timer_event event, s64 word)
 {
 	struct twheel *w = tw_host_wheel(wheel);
 
