@@ -48,7 +48,7 @@ struct tw_map {
 /**
  * struct tw_cells - the cells of a file
  * @count: the number of cells
- * @known: how many the wheel knows
+ * @in_wheel: how many are in the wheel
  * @origin: the tick that ticks in words count from
  * @map: the shared memory. The kernel reads there only words, bitmap and summary
  * @sweep: see tw_cells_take()
@@ -63,7 +63,7 @@ struct tw_map {
  */
 struct tw_cells {
 	u32 count;
-	u32 known;
+	u32 in_wheel;
 	u64 origin;
 	struct tw_map map;
 	struct {
@@ -130,14 +130,14 @@ static inline u64 tw_cells_next_check(const struct tw_file *file,
 static inline u64 tw_cells_deadline(const struct tw_file *file, const struct twheel_node *node,
 				    u64 word, u64 now)
 {
-	u64 ticks = twheel_cell_ticks(word, now), known;
+	u64 ticks = twheel_cell_ticks(word, now), check;
 
 	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
 		return TWHEEL_CELL_NEVER;
 	if (ticks > now && ticks != TWHEEL_CELL_NEVER && !hlist_unhashed(&node->link)) {
-		known = tw_cells_next_check(file, node);
-		if (known <= now && !((known ^ ticks) & TWHEEL_CELL_TICKS))
-			return known;
+		check = tw_cells_next_check(file, node);
+		if (check <= now && !((check ^ ticks) & TWHEEL_CELL_TICKS))
+			return check;
 	}
 	return ticks;
 }
@@ -219,7 +219,7 @@ static inline bool tw_cells_fire(struct tw_cells *cells, struct twheel_node *nod
 static inline void tw_cells_forget(struct tw_cells *cells, struct twheel_node *node)
 {
 	node->link.pprev = NULL;
-	cells->known--;
+	cells->in_wheel--;
 }
 
 /* When the next sweep is due, in ticks of the wheel. */

@@ -134,7 +134,7 @@ void tw_due_wake_soon(struct tw_file *file)
 {
 	unsigned long flags;
 
-	WRITE_ONCE(file->marked, true);
+	WRITE_ONCE(file->marked_due, true);
 	spin_lock_irqsave(&file->readers.lock, flags);
 	file->woken = false;
 	due_start_wake_timer(file, NSEC_PER_MSEC);
@@ -162,7 +162,7 @@ static enum hrtimer_restart due_alarm(struct hrtimer *timer)
 
 	/* The hrtimer is not queued any more: that comes first. Pairs with due_set_next_alarm(). */
 	smp_mb();
-	WRITE_ONCE(file->marked, true);
+	WRITE_ONCE(file->marked_due, true);
 	tw_due_wake(file);
 	return due_end_alarm(file, began);
 }
@@ -172,7 +172,7 @@ static enum hrtimer_restart due_wake_timer(struct hrtimer *timer)
 	struct tw_file *file = container_of(timer, struct tw_file, wake_timer);
 	u64 began = due_begin_alarm(file);
 
-	if (READ_ONCE(file->marked)) {
+	if (READ_ONCE(file->marked_due)) {
 		/* An old value costs a wake-up: waiters are woken in either way. */
 		if (data_race(READ_ONCE(file->woken))) {
 			wake_up_all(&file->watchers);
@@ -237,10 +237,10 @@ static void due_set_alarm(struct tw_file *file, u64 ns)
 static bool due_reprogram(struct tw_file *file, u64 ns, u64 now)
 {
 	lockdep_assert_held(&file->lock);
-	if (READ_ONCE(file->marked))
+	if (READ_ONCE(file->marked_due))
 		return false;
 	if (ns <= now) {
-		WRITE_ONCE(file->marked, true);
+		WRITE_ONCE(file->marked_due, true);
 		return true;
 	}
 	/* If the alarm has gone off, its mark is yet to come. Until then, that instant stays. */
@@ -315,11 +315,11 @@ bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node)
  * wheel.
  */
 static __always_inline bool due_check_cell(struct tw_file *file, struct twheel_node *node,
-					   u64 now, bool later, u64 *word)
+					   u64 now, bool later, u64 *cell_word)
 {
 	u64 before = tw_cells_next_check(file, node);
 	u64 next = tw_cells_check(file, tw_cells_index(file->cells, node), now,
-				  later ? before : 0, word);
+				  later ? before : 0, cell_word);
 
 	if (unlikely(next == TWHEEL_CELL_NEVER)) {
 		file->cancelled++;
@@ -340,10 +340,10 @@ static __always_inline bool due_check_cell(struct tw_file *file, struct twheel_n
 bool tw_due_look(struct tw_wheel *w, struct twheel_node *node)
 {
 	struct tw_file *file = container_of(w, struct tw_file, wheel);
-	u64 word;
+	u64 cell_word;
 
 	if (!tw_cells_has(file, node) ||
-	    due_check_cell(file, node, w->now - file->cells->origin, true, &word))
+	    due_check_cell(file, node, w->now - file->cells->origin, true, &cell_word))
 		return true;
 	tw_cells_forget(file->cells, node);
 	return false;
@@ -357,13 +357,13 @@ static u64 due_enqueue_cell(struct tw_file *file, u32 cell, u64 now)
 {
 	struct tw_cells *cells = file->cells;
 	struct twheel_node *node = &cells->nodes[cell];
-	bool known = !hlist_unhashed(&node->link);
-	u64 before = known ? tw_cells_next_check(file, node) : 0, word;
-	u64 ticks = tw_cells_check(file, cell, now, 0, &word);
+	bool in_wheel = !hlist_unhashed(&node->link);
+	u64 before = in_wheel ? tw_cells_next_check(file, node) : 0, cell_word;
+	u64 ticks = tw_cells_check(file, cell, now, 0, &cell_word);
+	u64 word = tw_word(tw_cells_ns(file, ticks));
 	struct tw_wheel *w = &file->wheel;
 
-	word = tw_word(tw_cells_ns(file, ticks));
-	if (known) {
+	if (in_wheel) {
 		/* A later deadline is found in the old bucket, and the cell is moved then. */
 		if (ticks >= before && ticks != TWHEEL_CELL_NEVER) {
 			atomic64_set(&node->word, word);
@@ -373,11 +373,11 @@ static u64 due_enqueue_cell(struct tw_file *file, u32 cell, u64 now)
 		tw_cells_forget(cells, node);
 	}
 	if (ticks == TWHEEL_CELL_NEVER) {
-		file->cancelled += known;
+		file->cancelled += in_wheel;
 		return ticks;
 	}
-	file->armed += !known;
-	cells->known++;
+	file->armed += !in_wheel;
+	cells->in_wheel++;
 	atomic64_set(&node->word, word);
 	if (!tw_wheel_enqueue(w, node, word))
 		tw_wheel_enqueue_near(w, node);
@@ -427,9 +427,9 @@ static enum tw_due due_find_first(struct tw_file *file, struct tw_search *search
 
 	while ((node = tw_wheel_due(w))) {
 		if (tw_cells_has(file, node) &&
-		    !tw_cells_unchanged(file, node, &search->word) &&
+		    !tw_cells_unchanged(file, node, &search->cell_word) &&
 		    !due_check_cell(file, node, tw_cells_ticks(file, search->now), false,
-				    &search->word)) {
+				    &search->cell_word)) {
 			tw_wheel_dequeue(w, node);
 			tw_cells_forget(file->cells, node);
 			if (!search->slice)
@@ -518,7 +518,7 @@ static void due_set_next_alarm(struct tw_file *file)
 	 * Before due_set_alarm() looks whether the alarm is queued. If it still is, its function
 	 * marks the file after this, and the mark stays. Pairs with due_alarm().
 	 */
-	smp_store_mb(file->marked, false);
+	smp_store_mb(file->marked_due, false);
 	due_set_alarm(file, tw_wheel_ns(&file->wheel, next));
 }
 
@@ -534,7 +534,7 @@ enum tw_due tw_due_search_slice(struct tw_file *file, struct tw_search *search)
 	enum tw_due due;
 
 	lockdep_assert_held(&file->lock);
-	if (!READ_ONCE(file->marked) && now < file->alarm_ns)
+	if (!READ_ONCE(file->marked_due) && now < file->alarm_ns)
 		return TW_DUE_NONE;
 	/* First: what the sweep finds is put in its order. */
 	if (due_sweep_is_due(file, now) && !due_sweep(file, search))
@@ -546,9 +546,9 @@ enum tw_due tw_due_search_slice(struct tw_file *file, struct tw_search *search)
 	if (due == TW_DUE_NONE) {
 		tw_wheel_next_event(&file->wheel);
 		due_set_next_alarm(file);
-	} else if (unlikely(tw_clock_can_be_set(file->clock)) && !READ_ONCE(file->marked)) {
+	} else if (unlikely(tw_clock_can_be_set(file->clock)) && !READ_ONCE(file->marked_due)) {
 		/* A later step back of the clock would delay the alarm: mark the file now. */
-		WRITE_ONCE(file->marked, true);
+		WRITE_ONCE(file->marked_due, true);
 		tw_due_wake_soon(file);
 	}
 	return due;
@@ -615,7 +615,7 @@ bool tw_due_poll(struct tw_file *file)
 	smp_mb();
 	/* As in tw_due_search_slice(). What comes after this wakes the waiters. */
 	if (IS_ENABLED(CONFIG_64BIT) && tw_file_is_ready(file) &&
-	    !READ_ONCE(file->marked) && tw_file_now(file) < READ_ONCE(file->alarm_ns))
+	    !READ_ONCE(file->marked_due) && tw_file_now(file) < READ_ONCE(file->alarm_ns))
 		return false;
 	return tw_due_search(file, current->flags & PF_KTHREAD ? 1 : TW_DUE_SLICES);
 }

@@ -32,12 +32,12 @@ enum tw_due {
  * struct tw_search - a search for what is due, under one hold of the lock
  * @now: the time on the file's clock
  * @slice: what is left of %TW_DUE_SLICE
- * @word: if tw_wheel_due() is a cell's, and is due: the word of the cell that says so
+ * @cell_word: if tw_wheel_due() is a cell's, and is due: the word of the cell that says so
  */
 struct tw_search {
 	u64 now;
 	unsigned int slice;
-	u64 word;
+	u64 cell_word;
 };
 
 void tw_due_init(struct tw_file *file);
@@ -78,7 +78,7 @@ static __always_inline bool tw_due_is_at_hand(const struct tw_file *file, struct
 
 	return likely(node &&
 		      (!tw_cells_has(file, node) ||
-		       tw_cells_unchanged(file, node, &search->word)) &&
+		       tw_cells_unchanged(file, node, &search->cell_word)) &&
 		      (u64)atomic64_read(&node->word) <= file->wheel.now_word);
 }
 

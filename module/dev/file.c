@@ -261,7 +261,7 @@ static void file_show_counters(struct seq_file *seq, const struct tw_file *file)
 	const struct tw_wheel *w = &file->wheel;
 	unsigned int i;
 
-	seq_printf(seq, "cells:\t%u\n", cells ? tw_file_number(cells->known) : 0);
+	seq_printf(seq, "cells:\t%u\n", cells ? tw_file_number(cells->in_wheel) : 0);
 	seq_printf(seq, "armed:\t%llu\n", tw_file_number(file->armed));
 	seq_printf(seq, "fired:\t%llu\n", tw_file_number(file->fired));
 	seq_printf(seq, "cancelled:\t%llu\n", tw_file_number(file->cancelled));
@@ -337,13 +337,13 @@ static int file_mmap(struct file *filp, struct vm_area_struct *vma)
 static long file_ioctl_info(struct tw_file *file, void __user *arg, size_t size)
 {
 	struct twheel_info info;
-	size_t known = min(size, sizeof(info));
+	size_t length = min(size, sizeof(info));
 
 	if (size < FILE_INFO_SIZE)
 		return -EINVAL;
 	file_info(file, &info);
-	if (copy_to_user(arg, &info, known) ||
-	    (size > known && clear_user(arg + known, size - known)))
+	if (copy_to_user(arg, &info, length) ||
+	    (size > length && clear_user(arg + length, size - length)))
 		return -EFAULT;
 	return 0;
 }

@@ -46,7 +46,7 @@ struct tw_users;
 /**
  * struct tw_file - an open file
  * @lock: guards all fields below that state no other rule. Only tasks take it
- * @marked: something may be due, and no search has found since that nothing is. The alarm, and
+ * @marked_due: something may be due, and no search has found since that nothing is. The alarm, and
  *	a reader that leaves, write it without the lock: see due.c
  * @ready: the file has its wheel, and what else SETUP gives it; set once
  * @clock: one of enum twheel_clock_id; like all down to @cells, set before @ready
@@ -82,7 +82,7 @@ struct tw_users;
  */
 struct tw_file {
 	spinlock_t lock;
-	bool marked;
+	bool marked_due;
 	bool ready;
 	u32 clock;
 	u64 tick_ns;

@@ -35,7 +35,7 @@
  * @due: whether more is due
  * @count: how many timers there are
  * @nodes: the timers
- * @words: if the file has cells: the word of each that was found to be due; 0: no cell
+ * @cell_words: if the file has cells: the word of each that was found to be due; 0: no cell
  */
 struct read_batch {
 	u64 now;
@@ -43,7 +43,7 @@ struct read_batch {
 	enum tw_due due;
 	unsigned int count;
 	struct twheel_node *nodes[READ_MOST];
-	u64 words[READ_MOST];
+	u64 cell_words[READ_MOST];
 };
 
 /*
@@ -67,11 +67,11 @@ static __always_inline u64 read_periods(const struct tw_file *file, const struct
 
 /*
  * The record of a timer or a cell. Inline, as it goes to the program's memory from registers.
- * @word: as in &read_batch.words
+ * @cell_word: as in &read_batch.cell_words
  */
 static __always_inline void read_describe(const struct tw_file *file,
 					  const struct read_batch *batch,
-					  struct twheel_node *node, const u64 *word,
+					  struct twheel_node *node, const u64 *cell_word,
 					  struct twheel_event *event)
 {
 	const struct tw_entry *entry;
@@ -79,8 +79,8 @@ static __always_inline void read_describe(const struct tw_file *file,
 
 	event->now_ns = tw_timens_add(batch->now, batch->offset);
 	event->flags = TWHEEL_EVENT_LAST;
-	if (unlikely(tw_file_cells(file)) && *word) {
-		event->id = (u64)twheel_cell_generation(*word) << 32 |
+	if (unlikely(tw_file_cells(file)) && *cell_word) {
+		event->id = (u64)twheel_cell_generation(*cell_word) << 32 |
 			    tw_cells_index(file->cells, node);
 		event->cookie = 0;
 		event->deadline_ns = tw_timens_add(tw_word(atomic64_read(&node->word)),
@@ -115,7 +115,7 @@ static void read_take(struct tw_file *file, struct read_batch *batch, unsigned i
 
 		/* A word that is due is not 0. */
 		if (unlikely(tw_file_cells(file)))
-			batch->words[count] = tw_cells_has(file, node) ? search.word : 0;
+			batch->cell_words[count] = tw_cells_has(file, node) ? search.cell_word : 0;
 		tw_wheel_dequeue_due(&file->wheel, node);
 		batch->nodes[count++] = node;
 		due = tw_due_search_next(file, &search);
@@ -129,14 +129,14 @@ static unsigned int read_put(const struct tw_file *file, const struct read_batch
 			     struct twheel_event __user *user)
 {
 	struct twheel_node *const *node = batch->nodes, *const *end = node + batch->count;
-	const u64 *word = batch->words;
+	const u64 *cell_word = batch->cell_words;
 
 	if (!user_access_begin(user, batch->count * sizeof(*user)))
 		return 0;
-	for (; node < end; node++, word++, user++) {
+	for (; node < end; node++, cell_word++, user++) {
 		struct twheel_event event;
 
-		read_describe(file, batch, *node, word, &event);
+		read_describe(file, batch, *node, cell_word, &event);
 		unsafe_put_user(event.id, &user->id, fault);
 		unsafe_put_user(event.cookie, &user->cookie, fault);
 		unsafe_put_user(event.deadline_ns, &user->deadline_ns, fault);
@@ -154,11 +154,11 @@ fault:
 static unsigned int read_copy(const struct tw_file *file, const struct read_batch *batch,
 			      size_t size, struct iov_iter *to)
 {
-	const size_t known = sizeof(struct twheel_event);
+	const size_t length = sizeof(struct twheel_event);
 	void __user *user = tw_iter_user(to);
 	unsigned int i;
 
-	if (likely(size == known && user && IS_ALIGNED((unsigned long)user, sizeof(u64)))) {
+	if (likely(size == length && user && IS_ALIGNED((unsigned long)user, sizeof(u64)))) {
 		i = read_put(file, batch, user);
 		iov_iter_advance(to, i * size);
 		return i;
@@ -167,10 +167,10 @@ static unsigned int read_copy(const struct tw_file *file, const struct read_batc
 		struct twheel_event event;
 		size_t done;
 
-		read_describe(file, batch, batch->nodes[i], &batch->words[i], &event);
-		done = copy_to_iter(&event, known, to);
-		if (done == known && size > known)
-			done += iov_iter_zero(size - known, to);
+		read_describe(file, batch, batch->nodes[i], &batch->cell_words[i], &event);
+		done = copy_to_iter(&event, length, to);
+		if (done == length && size > length)
+			done += iov_iter_zero(size - length, to);
 		if (done != size) {
 			iov_iter_revert(to, done);
 			break;
@@ -208,8 +208,8 @@ static __always_inline bool read_finish_one(struct tw_file *file, const struct r
 	u64 now = batch->now, next = U64_MAX;
 	struct tw_entry *entry;
 
-	if (unlikely(cells) && batch->words[i]) {
-		if (!tw_cells_fire(cells, node, batch->words[i])) {
+	if (unlikely(cells) && batch->cell_words[i]) {
+		if (!tw_cells_fire(cells, node, batch->cell_words[i])) {
 			next = tw_cells_ticks(file, now);
 			WRITE_ONCE(cells->map.cells[tw_cells_index(cells, node)].check, next);
 			*wake |= tw_due_enqueue(file, node, tw_cells_ns(file, next));
@@ -252,7 +252,7 @@ static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
 		hlist_add_head(&batch->nodes[left - 1]->link, &file->wheel.expiring);
 	if (batch->count > first) {
 		/* A search may have found nothing else due, and set the alarm for later. */
-		WRITE_ONCE(file->marked, true);
+		WRITE_ONCE(file->marked_due, true);
 		batch->due = TW_DUE_SOME;
 	}
 	return i;
@@ -313,7 +313,7 @@ static void read_leave(struct tw_file *file, enum tw_due due)
 	if (due >= TW_DUE_MORE)
 		due = tw_due_search(file, TW_DUE_SLICES) ? TW_DUE_SOME : TW_DUE_NONE;
 	if (due == TW_DUE_SOME && read_others_wait(file)) {
-		WRITE_ONCE(file->marked, true);
+		WRITE_ONCE(file->marked_due, true);
 		tw_due_wake(file);
 	}
 }
@@ -364,7 +364,7 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 			 * found that nothing is due.
 			 */
 			ret = wait ? wait_event_interruptible_exclusive(file->readers,
-						READ_ONCE(file->marked)) : -EAGAIN;
+						READ_ONCE(file->marked_due)) : -EAGAIN;
 			if (ret)
 				return ret;
 			/* A reader that was woken up passes the wake-up on. */

@@ -68,8 +68,8 @@ byte clock;
 
 /* With the lock. */
 byte next[CELLS] = NEVER;	/* of the wheel: the next check; NEVER: it has no such node */
-byte seen;			/* &tw_search.word */
-byte taken[CELLS];		/* &read_batch.words, of each cell; 0: a reader has not taken it */
+byte seen;			/* &tw_search.cell_word */
+byte taken[CELLS];		/* &read_batch.cell_words, of each cell; 0: a reader has not taken it */
 byte alarm = NEVER;
 bool marked;
 byte sweep_at = NEVER;		/* &tw_cells.sweep */

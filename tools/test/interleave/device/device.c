@@ -660,7 +660,7 @@ void device_end(void)
 	for (i = 0; i < FATES; i++)
 		if (fate_is_due(&fates[i]))
 			stub_fault("an event is lost");
-	if (scene->cells && tw_file_cells(device_file.private_data)->known)
+	if (scene->cells && tw_file_cells(device_file.private_data)->in_wheel)
 		stub_fault("the wheel knows a cell that has ended");
 	device_calls->release(NULL, &device_file);
 }
