@@ -9,6 +9,7 @@
 #include <linux/errno.h>
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
