@@ -33,6 +33,7 @@
  * @now: the time on the file's clock
  * @offset: what the caller's time namespace adds to it
  * @due: whether more is due
+ * @wake: the waiters have to be woken, once the lock is released
  * @count: how many timers there are
  * @nodes: the timers
  * @cell_words: if the file has cells: the word of each that was found to be due; 0: no cell
@@ -41,6 +42,7 @@ struct read_batch {
 	u64 now;
 	s64 offset;
 	enum tw_due due;
+	bool wake;
 	unsigned int count;
 	struct twheel_node *nodes[READ_MOST];
 	u64 cell_words[READ_MOST];
@@ -200,8 +202,8 @@ static __always_inline void read_account(struct tw_file *file, const struct twhe
  * end, and no timer behind it would be served. Not later than now: a virtual clock may stand
  * still.
  */
-static __always_inline bool read_finish_one(struct tw_file *file, const struct read_batch *batch,
-					    unsigned int i, bool *wake)
+static __always_inline bool read_finish_one(struct tw_file *file, struct read_batch *batch,
+					    unsigned int i)
 {
 	struct twheel_node *node = batch->nodes[i];
 	struct tw_cells *cells = tw_file_cells(file);
@@ -212,7 +214,7 @@ static __always_inline bool read_finish_one(struct tw_file *file, const struct r
 		if (!tw_cells_fire(cells, node, batch->cell_words[i])) {
 			next = tw_cells_ticks(file, now);
 			WRITE_ONCE(cells->map.cells[tw_cells_index(cells, node)].check, next);
-			*wake |= tw_due_enqueue(file, node, tw_cells_ns(file, next));
+			batch->wake |= tw_due_enqueue(file, node, tw_cells_ns(file, next));
 			return false;
 		}
 		tw_cells_forget(cells, node);
@@ -227,7 +229,7 @@ static __always_inline bool read_finish_one(struct tw_file *file, const struct r
 		tw_table_put(&file->table, entry);
 	} else {
 		entry->deadline_ns = next;
-		*wake |= tw_due_enqueue(file, node,
+		batch->wake |= tw_due_enqueue(file, node,
 					tw_wheel_share(&file->wheel, next, entry->slack_ns));
 	}
 	return true;
@@ -238,12 +240,12 @@ static __always_inline bool read_finish_one(struct tw_file *file, const struct r
  * has no event, those behind it have to be copied again. Returns how many are finished.
  */
 static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
-				unsigned int copied, bool *wake)
+				unsigned int copied)
 {
 	unsigned int i, left, first;
 
 	for (i = 0, first = copied; i < copied; i++) {
-		if (unlikely(!read_finish_one(file, batch, i, wake))) {
+		if (unlikely(!read_finish_one(file, batch, i))) {
 			first = i + 1;
 			break;
 		}
@@ -260,17 +262,18 @@ static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
 
 /*
  * Read up to @most events, under one hold of the lock.
+ * @all: none, if the memory of some is not there
  * @due: whether more is due
  *
  * Returns how many were read, or -EFAULT if the memory is not there.
  */
 static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
-		     unsigned int most, enum tw_due *due)
+		     unsigned int most, bool all, enum tw_due *due)
 {
 	unsigned int copied = 0, finished = 0;
 	struct read_batch batch __uninitialized;
-	bool wake = false;
 
+	batch.wake = false;
 	batch.offset = tw_timens_offset(file->clock);
 	spin_lock(&file->lock);
 	batch.now = tw_file_now(file);
@@ -279,25 +282,33 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 		pagefault_disable();
 		copied = read_copy(file, &batch, size, to);
 		pagefault_enable();
-		finished = read_finish(file, &batch, copied, &wake);
+		if (all && copied < batch.count) {
+			iov_iter_revert(to, copied * size);
+			copied = 0;
+		}
+		finished = read_finish(file, &batch, copied);
 	}
 	*due = batch.due;
 	spin_unlock(&file->lock);
-	if (unlikely(wake))
+	if (unlikely(batch.wake))
 		tw_due_wake(file);
 	iov_iter_revert(to, (copied - finished) * size);
 	return !finished && !copied && batch.count ? -EFAULT : finished;
 }
 
 /*
- * Have the memory for the next record there: write to it. Returns false if there is none. If
- * a longer write failed, nobody would know how much is there.
+ * Have the memory for the next records there: write to it. Returns false if there is none for the
+ * first. If one write for all failed, nobody would know how much is there.
  */
-static bool read_fault_in(const struct iov_iter *to, size_t size)
+static bool read_fault_in(const struct iov_iter *to, size_t size, size_t records)
 {
 	struct iov_iter probe = *to;
+	size_t i;
 
-	return iov_iter_zero(size, &probe) == size;
+	for (i = 0; i < records; i++)
+		if (iov_iter_zero(size, &probe) != size)
+			break;
+	return i > 0;
 }
 
 /* Whether anybody waits for the file. */
@@ -330,6 +341,8 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 {
 	unsigned int slices = TW_DUE_SLICES;
 	enum tw_due due = TW_DUE_NONE;
+	/* Once it has events, or has faulted memory in, it takes what it can get. */
+	bool all = true;
 	size_t done = 0;
 	int ret;
 
@@ -342,10 +355,11 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		ret = done ? 0 : -EINVAL;
 		if (!room)
 			break;
-		ret = ready ? read_some(file, to, size, room, &due) : 0;
+		ret = ready ? read_some(file, to, size, room, all, &due) : 0;
 		if (ret > 0) {
 			done += ret * size;
 			slices = TW_DUE_SLICES;
+			all = false;
 		}
 		if (ret == -EFAULT) {
 			/* A reader that is killed in a page fault must not take events with it. */
@@ -353,8 +367,9 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 				break;
 			/* That may take long: let others read meanwhile. */
 			read_leave(file, due);
-			if (!read_fault_in(to, size))
+			if (!read_fault_in(to, size, room))
 				break;
+			all = false;
 		}
 		if (ret != -EFAULT && due == TW_DUE_NONE) {
 			if (done)

@@ -90,6 +90,19 @@ TEST(memory_that_ends)
 	}
 }
 
+/* A program that reads into the same memory again and again gets more than what was there. */
+TEST(memory_that_was_never_touched)
+{
+	enum { N = 30 };
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *memory = memory_get(2 * page), *start = memory + page - RECORD;
+	int fd = open_due(N);
+
+	memset(start, 1, RECORD);
+	CHECK_EQ(read(fd, start, N * RECORD), N * RECORD);
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
 /*
  * Memory for one record, which is not there yet, in pieces of any length; then none. What
  * fills memory may stop some bytes before its end.
