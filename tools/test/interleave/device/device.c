@@ -292,10 +292,11 @@ static void watch(int number, const struct waiter *waiter)
 static void info_ask(void)
 {
 	struct twheel_info info;
+	u64 ahead;
 
 	device_calls->unlocked_ioctl(&device_file, TWHEEL_IOC_INFO, (unsigned long)&info);
-	if (info.now_ns != cpus_time() + (info.clock == TWHEEL_REALTIME) *
-					 stub_ahead(CLOCK_REALTIME))
+	ahead = info.clock == TWHEEL_REALTIME ? stub_ahead(CLOCK_REALTIME) : 0;
+	if (info.now_ns != cpus_time() + ahead)
 		stub_fault("INFO tells the time of another clock");
 }
 
