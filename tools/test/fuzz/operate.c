@@ -122,12 +122,13 @@ static void op_do(struct task *task, unsigned int slot, const struct twheel_op *
 		return;
 	}
 	expected = slot_error(file, &arg, sizeof(*asked), true);
-	if (!expected)
+	if (!expected) {
+		file_start(file);
 		expected = argument_error(&arg, sizeof(*asked), true);
+	}
 	if (expected) {
 		want(task, "op", ret, expected, expected);
 	} else {
-		file_start(file);
 		/* If its identifier cannot be written, it is cancelled again. */
 		if (arg.place != PLACE_HALF || asked->op != TWHEEL_OP_ARM || ret != -EFAULT)
 			model_op(task, file, asked, arg.user, ret, span);
