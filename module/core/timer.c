@@ -51,8 +51,11 @@ static struct twheel_base *timer_join(struct twheel_timer *timer, struct twheel_
  */
 struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
 {
-	struct twheel *wheel = READ_ONCE(tw_system_wheel);
+	struct twheel *wheel;
 
+	/* Who has seen that it was armed sees the wheel. Pairs with the cmpxchg() of timer_join(). */
+	smp_rmb();
+	wheel = READ_ONCE(tw_system_wheel);
 	if (!timer->function || !wheel)
 		return NULL;
 	return timer_join(timer, NULL, wheel->bases[raw_smp_processor_id()]);

@@ -165,6 +165,7 @@ static inline unsigned int bitmap_weight(const unsigned long *map, unsigned int 
 #define data_race(x)		(x)
 #define smp_load_acquire(p)	READ_ONCE(*(p))
 #define smp_store_release(p, value)	WRITE_ONCE(*(p), value)
+#define smp_rmb()		((void)0)
 #define xchg(p, value)		\
 	({ stub_point(); __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST); })
 #define cmpxchg(p, old, new)	({ stub_point(); __sync_val_compare_and_swap(p, old, new); })
