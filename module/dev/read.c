@@ -6,9 +6,10 @@
  * copies their records, and then ends the timers, or arms them again. All of that is one hold
  * of the file's lock. So no other task ever sees a timer that is neither pending nor due.
  *
- * With the lock held, the program's memory cannot be faulted in. If a record cannot be
- * copied, its timer and those after it go back to where they were. A reader that has events
- * returns them. One that has none faults the memory in without the lock, and tries again.
+ * With the lock held, the program's memory cannot be faulted in. A reader that has no events yet,
+ * and cannot copy all records, puts the timers back to where they were. It faults the memory in
+ * without the lock, and tries again. From then on it takes what it can get, and returns that: it
+ * never waits for memory with events that others could have.
  */
 #include <linux/list.h>
 #include <linux/math64.h>
@@ -152,19 +153,17 @@ fault:
 	return node - batch->nodes;
 }
 
-/* Copy the records to wherever they go, as @size bytes each. Returns how many are there. */
-static unsigned int read_copy(const struct tw_file *file, const struct read_batch *batch,
-			      size_t size, struct iov_iter *to)
+/*
+ * The same for records of any size, to memory of any kind. Not inline, so that read() takes less of
+ * the stack.
+ */
+static noinline unsigned int read_put_any(const struct tw_file *file,
+					  const struct read_batch *batch, size_t size,
+					  struct iov_iter *to)
 {
 	const size_t length = sizeof(struct twheel_event);
-	void __user *user = tw_iter_user(to);
 	unsigned int i;
 
-	if (likely(size == length && user && IS_ALIGNED((unsigned long)user, sizeof(u64)))) {
-		i = read_put(file, batch, user);
-		iov_iter_advance(to, i * size);
-		return i;
-	}
 	for (i = 0; i < batch->count; i++) {
 		struct twheel_event event;
 		size_t done;
@@ -179,6 +178,21 @@ static unsigned int read_copy(const struct tw_file *file, const struct read_batc
 		}
 	}
 	return i;
+}
+
+/* Copy the records to wherever they go, as @size bytes each. Returns how many are there. */
+static unsigned int read_copy(const struct tw_file *file, const struct read_batch *batch,
+			      size_t size, struct iov_iter *to)
+{
+	void __user *user = tw_iter_user(to);
+	unsigned int count;
+
+	if (unlikely(size != sizeof(struct twheel_event) || !user ||
+		     !IS_ALIGNED((unsigned long)user, sizeof(u64))))
+		return read_put_any(file, batch, size, to);
+	count = read_put(file, batch, user);
+	iov_iter_advance(to, count * size);
+	return count;
 }
 
 static __always_inline void read_account(struct tw_file *file, const struct twheel_node *node,
@@ -230,7 +244,7 @@ static __always_inline bool read_finish_one(struct tw_file *file, struct read_ba
 	} else {
 		entry->deadline_ns = next;
 		batch->wake |= tw_due_enqueue(file, node,
-					tw_wheel_share(&file->wheel, next, entry->slack_ns));
+					      tw_wheel_share(&file->wheel, next, entry->slack_ns));
 	}
 	return true;
 }
@@ -261,14 +275,15 @@ static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
 }
 
 /*
- * Read up to @most events, under one hold of the lock.
+ * Read events, under one hold of the lock.
+ * @most: how many at most. With -EFAULT, it becomes the number of records whose memory is needed
  * @all: none, if the memory of some is not there
  * @due: whether more is due
  *
  * Returns how many were read, or -EFAULT if the memory is not there.
  */
 static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
-		     unsigned int most, bool all, enum tw_due *due)
+		     unsigned int *most, bool all, enum tw_due *due)
 {
 	unsigned int copied = 0, finished = 0;
 	struct read_batch batch __uninitialized;
@@ -277,7 +292,7 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 	batch.offset = tw_timens_offset(file->clock);
 	spin_lock(&file->lock);
 	batch.now = tw_file_now(file);
-	read_take(file, &batch, most);
+	read_take(file, &batch, *most);
 	if (batch.count) {
 		pagefault_disable();
 		copied = read_copy(file, &batch, size, to);
@@ -293,17 +308,20 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 	if (unlikely(batch.wake))
 		tw_due_wake(file);
 	iov_iter_revert(to, (copied - finished) * size);
-	return !finished && !copied && batch.count ? -EFAULT : finished;
+	if (copied || !batch.count)
+		return finished;
+	*most = batch.count;
+	return -EFAULT;
 }
 
 /*
  * Have the memory for the next records there: write to it. Returns false if there is none for the
  * first. If one write for all failed, nobody would know how much is there.
  */
-static bool read_fault_in(const struct iov_iter *to, size_t size, size_t records)
+static bool read_fault_in(const struct iov_iter *to, size_t size, unsigned int records)
 {
 	struct iov_iter probe = *to;
-	size_t i;
+	unsigned int i;
 
 	for (i = 0; i < records; i++)
 		if (iov_iter_zero(size, &probe) != size)
@@ -350,12 +368,12 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		/* Without a wheel nothing is due, and the size may still change. */
 		bool ready = tw_file_is_ready(file);
 		size_t size = READ_ONCE(file->event_size);
-		size_t room = min_t(size_t, iov_iter_count(to) / size, READ_MOST);
+		unsigned int room = min_t(size_t, iov_iter_count(to) / size, READ_MOST);
 
 		ret = done ? 0 : -EINVAL;
 		if (!room)
 			break;
-		ret = ready ? read_some(file, to, size, room, all, &due) : 0;
+		ret = ready ? read_some(file, to, size, &room, all, &due) : 0;
 		if (ret > 0) {
 			done += ret * size;
 			slices = TW_DUE_SLICES;
