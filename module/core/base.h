@@ -236,7 +236,8 @@ enum tw_batch {
 /**
  * struct twheel_base - what the timers of a base share
  * @wheel: the engine. First, so that its address is the base's
- * @lock: guards all of this but @last and @expiry_lock; taken from hard interrupt context too
+ * @lock: guards all of this but @last, @expiry_lock and a virtual clock; taken from hard interrupt
+ *	context too
  * @percpu: the wheel has other bases, and its timers move between them
  * @stopped: no timer may be armed any more
  * @in_round: not all that was due by @target is served: in a pass, and after one that ran

@@ -273,7 +273,7 @@ static noinline bool pass_serve(struct twheel_base *base, int count)
 		tw_debug_deactivate(timer);
 		function = timer->function;
 		WRITE_ONCE(base->last, function);
-		/* From here on @timer may be freed, by its own function. */
+		/* Its own function may free @timer. */
 		if (tw_trace_expiry()) {
 			/* It releases the lock: nothing else needs @late after that. */
 			pass_call_traced(base, timer, function, count, late);

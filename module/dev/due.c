@@ -29,10 +29,11 @@
  *
  * A reader that leaves due timers behind marks the file and wakes the next one.
  *
- * The alarm is all that runs in interrupt context. It takes no lock of ours and looks at no
- * timer. It moves to earlier instants only. One that is too early costs one wake-up. If it moved
- * with each call, a program could keep the clock event device from firing at all. Alarms are
- * charged to their users, and postponed when these have used up their share of a CPU: see user.c.
+ * The alarm and the wake timer are all that runs in interrupt context. They take locks of wait
+ * queues only, and look at no timer. The alarm moves to earlier instants only. One that is too
+ * early costs one wake-up. If it moved with each call, a program could keep the clock event device
+ * from firing at all. Alarms are charged to their users, and postponed when these have used up
+ * their share of a CPU: see user.c.
  *
  * Readers and watchers have a queue each, so neither takes a wake-up from the other. A wake-up
  * is for one reader, one exclusive watcher, and all other watchers. It may be that these do not

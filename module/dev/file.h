@@ -47,7 +47,7 @@ struct tw_users;
  * struct tw_file - an open file
  * @lock: guards all fields below that state no other rule. Only tasks take it
  * @marked_due: something may be due, and no search has found since that nothing is. The alarm, and
- *	a reader that leaves, write it without the lock: see due.c
+ *	a reader or a poll() that leaves, write it without the lock: see due.c
  * @ready: the file has its wheel, and what else SETUP gives it; set once
  * @clock: one of enum twheel_clock_id; like all down to @cells, set before @ready
  * @tick_ns: the wheel's tick, or what it will be by default

@@ -6,7 +6,7 @@
  *	the node is linked  if and only if  its word is a deadline,
  *
  * in a list of the wheel, and the tick that it is queued for is never after its deadline. Without
- * the lock, tw_node_extend() lets a pending word grow, and nothing else changes it.
+ * the lock, tw_node_extend() lets a pending word grow, and nothing else changes a pending one.
  */
 #ifndef _TWHEEL_ENGINE_TIMER_H
 #define _TWHEEL_ENGINE_TIMER_H
