@@ -289,19 +289,24 @@ struct twheel_node *tw_wheel_evict(struct tw_wheel *w)
 }
 
 /*
- * Ask the host about the timers of a bucket, as far as the slice lasts: see &tw_wheel.look. Those
- * that it takes leave the bucket. Returns false if no timer is left, or nothing of the slice.
+ * Ask the host about those timers of a bucket that the slice is enough for: see &tw_wheel.look. Each
+ * is asked about once, so this counts as tw_bucket_empty() will: two for a word that is not in its
+ * range. Those that the host takes leave the bucket. Returns false if no timer is left, or nothing
+ * of the slice.
  */
-static bool wheel_look(struct tw_wheel *w, struct hlist_head *head, unsigned int *slice)
+static bool wheel_look(struct tw_wheel *w, struct hlist_head *head, u64 after, u64 range,
+		       unsigned int *slice)
 {
 	struct hlist_node **at = &head->first, *link;
 	unsigned int todo;
 
 	for (todo = *slice; todo && (link = *at); todo--) {
+		struct twheel_node *node = hlist_entry(link, struct twheel_node, link);
 		struct hlist_node *next = link->next;
 
 		tw_check_link(link, at);
-		if (w->look(w, hlist_entry(link, struct twheel_node, link))) {
+		if (w->look(w, node)) {
+			todo -= todo > 1 && (u64)atomic64_read(&node->word) - after - 1 >= range;
 			at = &link->next;
 			continue;
 		}
@@ -343,7 +348,7 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 	unsigned int extended = 0, others = 0, left;
 	struct hlist_node *link;
 
-	if (unlikely(w->look) && !wheel_look(w, head, slice))
+	if (unlikely(w->look) && !wheel_look(w, head, after, range, slice))
 		return;
 	left = *slice;
 	link = head->first;

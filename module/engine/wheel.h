@@ -79,7 +79,7 @@ struct tw_wheel_row {
  *	cost twice as much to move, and into those that the host has taken
  * @rows: by the number of a distance's highest bit, what follows from it
  * @look: NULL, or asks the host about each node of a bucket that is emptied into lower
- *	ones, before its word is read, and perhaps more than once. So deadlines that are kept
+ *	ones, before its word is read. So deadlines that are kept
  *	elsewhere are followed at no cost of their own. The host may make the word later, and
  *	returns true. Or it returns false, and has taken the node, which is in no list any more.
  *	The hook calls nothing of the engine. It is not asked about nodes that tw_wheel_due()
