@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Operations, one by one and in arrays. */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -121,11 +122,11 @@ static void op_do(struct task *task, unsigned int slot, const struct twheel_op *
 			op_note_id(task, arg.user);
 		return;
 	}
-	expected = slot_error(file, &arg, sizeof(*asked), true);
-	if (!expected) {
+	if (file && file->mode != O_RDONLY)
 		file_start(file);
+	expected = slot_error(file, &arg, sizeof(*asked), true);
+	if (!expected)
 		expected = argument_error(&arg, sizeof(*asked), true);
-	}
 	if (expected) {
 		want(task, "op", ret, expected, expected);
 	} else {
