@@ -79,11 +79,11 @@ struct tw_wheel_row {
  *	cost twice as much to move, and into those that the host has taken
  * @rows: by the number of a distance's highest bit, what follows from it
  * @look: NULL, or asks the host about each node of a bucket that is emptied into lower
- *	ones, before its word is read. So deadlines that are kept
- *	elsewhere are followed at no cost of their own. The host may make the word later, and
- *	returns true. Or it returns false, and has taken the node, which is in no list any more.
- *	The hook calls nothing of the engine. It is not asked about nodes that tw_wheel_due()
- *	finds: the host looks at these. Set this after tw_wheel_shape()
+ *	ones, before its word is read. So deadlines that are kept elsewhere are followed at no
+ *	cost of their own. The host may make the word later, and returns true. Or it returns
+ *	false, and has taken the node, which is in no list any more. The hook calls nothing of
+ *	the engine. It is not asked about nodes that tw_wheel_due() finds: the host looks at
+ *	these. Set this after tw_wheel_shape()
  */
 struct tw_wheel {
 	u64 now;
