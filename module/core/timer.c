@@ -53,7 +53,7 @@ struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
 {
 	struct twheel *wheel;
 
-	/* Who has seen that it was armed sees the wheel. Pairs with the cmpxchg() of timer_join(). */
+	/* A CPU that sees it armed sees the wheel. Pairs with the cmpxchg() of timer_join(). */
 	smp_rmb();
 	wheel = READ_ONCE(tw_system_wheel);
 	if (!timer->function || !wheel)

@@ -289,10 +289,10 @@ struct twheel_node *tw_wheel_evict(struct tw_wheel *w)
 }
 
 /*
- * Ask the host about those timers of a bucket that the slice is enough for: see &tw_wheel.look. Each
- * is asked about once, so this counts as tw_bucket_empty() will: two for a word that is not in its
- * range. Those that the host takes leave the bucket. Returns false if no timer is left, or nothing
- * of the slice.
+ * Ask the host about those timers of a bucket that the slice is enough for: see &tw_wheel.look.
+ * Each is asked about once, so this counts as tw_bucket_empty() will: two for a word that is not in
+ * its range. Those that the host takes leave the bucket. Returns false if no timer is left, or
+ * nothing of the slice.
  */
 static bool wheel_look(struct tw_wheel *w, struct hlist_head *head, u64 after, u64 range,
 		       unsigned int *slice)
