@@ -80,7 +80,7 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
 	    (pace != TWHEEL_FIXED_RATE && pace != TWHEEL_FIXED_DELAY))
 		return -EINVAL;
 	/* Of zeros, it has no lock either. */
-	if (from_now || pace == TWHEEL_FIXED_DELAY ? !tw_timer_takes_delay(timer) :
+	if (from_now || pace == TWHEEL_FIXED_DELAY ? !tw_timer_delay_base(timer) :
 						     !tw_timer_any_base(timer))
 		return -EINVAL;
 	if (from_now)

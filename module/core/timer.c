@@ -9,7 +9,6 @@
 #include <linux/errno.h>
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
-#include <linux/limits.h>
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
@@ -135,12 +134,10 @@ TW_EXPORT(twheel_of);
  * its base. Both fit, even if the timer has moved to another base in between.
  */
 
-/* The end of a delay. A sum that does not fit in 64 bits is after %TWHEEL_NEVER, too. */
+/* The end of a delay. If the sum wraps, the delay itself is after %TWHEEL_NEVER. */
 static u64 arm_after(const struct twheel_base *base, u64 delay_ns)
 {
-	u64 sum = tw_clock_now(&base->clock) + delay_ns;
-
-	return likely(sum >= delay_ns) ? sum : U64_MAX;
+	return max(tw_clock_now(&base->clock) + delay_ns, delay_ns);
 }
 
 /* The timer's base, if its wheel has no other, or NULL. */
@@ -313,14 +310,11 @@ TW_EXPORT(twheel_arm_at);
  */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
-	const struct twheel_base *base;
+	const struct twheel_base *base = NULL;
 
-	if (!tw_debug_assert_init(timer))
-		return -EINVAL;
-	base = tw_timer_any_base(timer);
-	if (unlikely(!base || tw_clock_can_be_set(base->clock.id)))
-		return -EINVAL;
-	return twheel_arm_at(timer, arm_after(base, delay_ns));
+	if (tw_debug_assert_init(timer))
+		base = tw_timer_delay_base(timer);
+	return likely(base) ? twheel_arm_at(timer, arm_after(base, delay_ns)) : -EINVAL;
 }
 TW_EXPORT(twheel_arm);
 

@@ -57,12 +57,13 @@ tw_timer_lock_base(struct twheel_timer *timer, unsigned long *flags)
 	}
 }
 
-/* May the timer be given a delay? Some wheels take deadlines only; a timer of zeros has none. */
-static __always_inline bool tw_timer_takes_delay(const struct twheel_timer *timer)
+/* The base by whose clock a delay ends; NULL if the wheel takes none, or for a timer of zeros. */
+static __always_inline const struct twheel_base *
+tw_timer_delay_base(const struct twheel_timer *timer)
 {
 	const struct twheel_base *base = tw_timer_any_base(timer);
 
-	return likely(base) && likely(!tw_clock_can_be_set(base->clock.id));
+	return likely(base) && likely(!tw_clock_can_be_set(base->clock.id)) ? base : NULL;
 }
 
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
