@@ -259,6 +259,8 @@ static inline void mutex_lock(struct mutex *mutex)
 
 static inline void mutex_unlock(struct mutex *mutex)
 {
+	if (!mutex->held)
+		stub_fault("a mutex is released that is not held");
 	mutex->held = false;
 	stub_point();
 }
