@@ -19,7 +19,7 @@ static void create_defaults(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.clock, TWHEEL_CLOCK_MONOTONIC);
 	KUNIT_EXPECT_EQ(test, stats.tick_ns, TWHEEL_TICK_DEFAULT);
 	KUNIT_EXPECT_EQ(test, stats.slots, TWHEEL_SLOTS_DEFAULT);
-	KUNIT_EXPECT_EQ(test, stats.levels, 8);
+	KUNIT_EXPECT_EQ(test, stats.levels, 6);
 	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
 	KUNIT_EXPECT_EQ(test, twheel_destroy(NULL), 0);
 	KUNIT_EXPECT_EQ(test, twheel_destroy(ERR_PTR(-ENOMEM)), 0);

@@ -166,7 +166,7 @@ enum twheel_context {
  *	share a lock or a cache line. A timer that is pending, or whose callback runs,
  *	stays on its CPU; twheel_arm_on() moves one that is pending. While a CPU is offline, its
  *	timers stay its own, and fire on another.
- *	With default slots a base takes some 37 KiB, and 70 if its clock may go back, or is virtual
+ *	With default slots a base takes some 29 KiB, and 53 if its clock may go back, or is virtual
  */
 struct twheel_config {
 	const char *name;

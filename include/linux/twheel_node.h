@@ -78,7 +78,7 @@ struct twheel_node {
 #define TWHEEL_SLOTS_MIN	8U
 #define TWHEEL_SLOTS_MAX	4096U
 
-/* As many levels as a wheel with the fewest slots has. */
+/* As many levels as a wheel with the fewest slots and the shortest tick could have. */
 #define TWHEEL_LEVELS_MAX	21
 
 /* The word of a node that waits for a deadline up to %TWHEEL_NEVER; or back again. */

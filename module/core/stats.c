@@ -105,7 +105,7 @@ void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVE
 	unsigned int level, i;
 	unsigned long flags;
 
-	BUILD_BUG_ON(tw_wheel_levels(3) != TWHEEL_LEVELS_MAX);
+	BUILD_BUG_ON(tw_wheel_levels(3, 62) != TWHEEL_LEVELS_MAX);
 	memset(buckets, 0, TWHEEL_LEVELS_MAX * sizeof(*buckets));
 	tw_for_each_base(base, i, wheel) {
 		for (level = 0; level < base->wheel.levels; level++) {

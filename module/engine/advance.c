@@ -162,7 +162,7 @@ static bool wheel_first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 
 /*
  * What it costs to look for an edge, in timers of a slice: the bitmaps of all levels may
- * have to be searched. That is 8 with 256 slots, and 52 with 4096.
+ * have to be searched. At a tick of 1 ms that is 7 with 256 slots, and 36 with 4096.
  */
 static unsigned int wheel_edge_cost(const struct tw_wheel *w)
 {

@@ -3,8 +3,8 @@
  * The engine: a hierarchical hashed timing wheel.
  *
  * A wheel has levels 0, 1, 2... A bucket of level L covers S^L ticks, where S is the
- * ratio between levels. It is the list of all timers that wait for those ticks. The
- * levels cover a whole u64 of ticks, so no deadline is too far away.
+ * ratio between levels. It is the list of all timers that wait for those ticks. There
+ * are as many levels as the ticks up to %TWHEEL_NEVER need, so no deadline is too far away.
  *
  * Every level has 2 * S buckets, enough for two buckets of the next level. A timer is d ticks
  * from the position. It goes to the level L where d is at least two buckets of that level,
@@ -80,10 +80,10 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 	shape_set_reciprocal(w);
 	w->shift = tw_top_bit(slots - 1) + 1;
 	w->mask = (2U << w->shift) - 1;
-	w->levels = tw_wheel_levels(w->shift);
+	w->levels = tw_wheel_levels(w->shift, tw_top_bit(div64_u64(TWHEEL_NEVER, tick_ns) + 1));
 	w->nr = w->levels << w->shift << 1;
 	for (bit = 1; bit < ARRAY_SIZE(w->rows); bit++) {
-		unsigned int level = (bit - 1) / w->shift;
+		unsigned int level = min((bit - 1) / w->shift, w->levels - 1);
 		unsigned int span = level * w->shift;
 
 		w->rows[bit] = (struct tw_wheel_row) {

@@ -206,10 +206,10 @@ static inline bool tw_wheel_valid(u64 tick_ns, unsigned int slots)
 	       slots >= TWHEEL_SLOTS_MIN && slots <= TWHEEL_SLOTS_MAX;
 }
 
-/* A distance has up to 63 bits. Its highest bit, 62, is on the last level. */
-static inline unsigned int tw_wheel_levels(unsigned int shift)
+/* How many levels there are, if @bit is the highest one that a distance may have. */
+static inline unsigned int tw_wheel_levels(unsigned int shift, unsigned int bit)
 {
-	return 62 / shift + 1;
+	return (bit - 1) / shift + 1;
 }
 
 static inline unsigned int tw_wheel_index(const struct tw_wheel *w,

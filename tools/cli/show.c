@@ -80,7 +80,7 @@ static void wheel_draw_levels(const struct wheel *wheel)
 	for (level = 0; level < shown; level++)
 		level_draw(wheel, level);
 	if (shown < wheel->occupied_levels)
-		printf("      %u more levels above, up to 2^64 ticks\n",
+		printf("      %u more levels above, up to the last deadline there is\n",
 		       wheel->occupied_levels - shown);
 }
 

@@ -25,20 +25,43 @@ static void shape_refuses(struct kunit *test)
 static void shape_rounds_up(struct kunit *test)
 {
 	static const struct {
-		unsigned int slots, shift, levels;
+		unsigned int slots;
+		u64 tick_ns;
+		unsigned int shift, levels;
 	} shapes[] = {
-		{ 2, 1, 63 }, { 3, 2, 32 }, { 4, 2, 32 }, { 5, 3, 21 },
-		{ 255, 8, 8 }, { 256, 8, 8 }, { 257, 9, 7 }, { 4096, 12, 6 },
+		{ 2, 1, 1, 62 }, { 3, 1, 2, 31 }, { 4, 1, 2, 31 }, { 5, 1, 3, 21 },
+		{ 255, 1, 8, 8 }, { 256, 1, 8, 8 }, { 257, 1, 9, 7 }, { 4096, 1, 12, 6 },
+		{ 256, 1000, 8, 7 }, { 256, NSEC_PER_MSEC, 8, 6 }, { 16, NSEC_PER_MSEC, 4, 11 },
+		{ 256, TWHEEL_TICK_MAX, 8, 3 }, { 4096, TWHEEL_TICK_MAX, 12, 2 },
 	};
 	struct tw_wheel w;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(shapes); i++) {
-		KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, 1, shapes[i].slots),
-				0);
+		KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, shapes[i].tick_ns, shapes[i].slots), 0);
 		KUNIT_EXPECT_EQ(test, w.shift, shapes[i].shift);
 		KUNIT_EXPECT_EQ(test, w.levels, shapes[i].levels);
 		KUNIT_EXPECT_EQ(test, w.mask + 1, 2U << shapes[i].shift);
+	}
+}
+
+/* From the beginning of time, the last deadline there is still has a bucket. */
+static void last_deadline_has_a_bucket(struct kunit *test)
+{
+	static const u64 ticks[] = { 1, 3, 1000, 1 << 20, 999983, NSEC_PER_MSEC, TWHEEL_TICK_MAX };
+	unsigned int slots, i;
+	struct rig rig;
+
+	for (slots = 2; slots <= TWHEEL_SLOTS_MAX; slots *= 2) {
+		for (i = 0; i < ARRAY_SIZE(ticks); i++) {
+			rig_init(&rig, test, "last deadline", ticks[i], slots, 0, 2);
+			rig_add(&rig, 0, TWHEEL_NEVER);
+			rig_add(&rig, 1, TWHEEL_NEVER - ticks[i]);
+			rig_audit(&rig);
+			rig_follow(&rig, U64_MAX - 1);
+			KUNIT_EXPECT_EQ(test, rig.fired, 2);
+			rig_exit(&rig);
+		}
 	}
 }
 
@@ -146,6 +169,7 @@ static void shape_forgets_the_one_before(struct kunit *test)
 static struct kunit_case shape_cases[] = {
 	KUNIT_CASE(shape_refuses),
 	KUNIT_CASE(shape_rounds_up),
+	KUNIT_CASE(last_deadline_has_a_bucket),
 	KUNIT_CASE(division_is_exact),
 	KUNIT_CASE(shared_instants_are_round),
 	KUNIT_CASE(shared_instants_saturate),

@@ -14,7 +14,10 @@
 #endif
 
 #define PROOF_SLOTS	(1U << SLOTS_SHIFT)
-#define PROOF_BUCKETS	((62 / SLOTS_SHIFT + 1) * 2 * PROOF_SLOTS)
+#define PROOF_TICK_NS	1024
+/* The last tick there is has 53 bits. */
+#define PROOF_LAST_TICK	(TWHEEL_NEVER / PROOF_TICK_NS + 1)
+#define PROOF_BUCKETS	((51 / SLOTS_SHIFT + 1) * 2 * PROOF_SLOTS)
 #ifndef PROOF_TIMERS
 #define PROOF_TIMERS	2
 #endif
@@ -54,12 +57,12 @@ static struct {
 	struct twheel_node timers[PROOF_TIMERS];
 } proof_memory;
 
-/* An empty wheel at any position; a tick is 1024 ns, and its reciprocal exact. */
+/* An empty wheel at any position; the reciprocal of its tick is exact. */
 static struct tw_wheel *proof_make_wheel(void)
 {
 	struct tw_wheel *w = &proof_wheel;
 
-	__CPROVER_assume(!tw_wheel_shape(w, 1024, PROOF_SLOTS));
+	__CPROVER_assume(!tw_wheel_shape(w, PROOF_TICK_NS, PROOF_SLOTS));
 	__CPROVER_assert(w->nr == PROOF_BUCKETS, "as many buckets as planned");
 	w->buckets.heads = proof_memory.heads;
 	w->buckets.occupied = proof_bits;
@@ -76,8 +79,7 @@ static u64 proof_later_tick(const struct tw_wheel *w)
 	u64 tick = nondet_u64();
 
 	__CPROVER_assume(tick > w->now);
-	/* Deadlines have 63 bits, in ns. */
-	__CPROVER_assume(tick <= TWHEEL_NEVER);
+	__CPROVER_assume(tick <= PROOF_LAST_TICK);
 	return tick;
 }
 
@@ -198,11 +200,10 @@ static void proof_enqueue_all(struct tw_wheel *w, u64 reach)
 	unsigned int i;
 
 	for (i = 0; i < PROOF_TIMERS; i++) {
-		u64 tick = nondet_u64() >> 10;
+		u64 tick = proof_later_tick(w);
 
-		__CPROVER_assume(tick > w->now);
 		__CPROVER_assume(!reach || tick - w->now <= reach);
-		proof_memory.timers[i].word.counter = tw_word(tick << 10 & S64_MAX);
+		proof_memory.timers[i].word.counter = tw_word(tick * PROOF_TICK_NS & S64_MAX);
 		tw_wheel_enqueue_in(w, &proof_memory.timers[i],
 				    tw_wheel_find_row(w, tick), tick);
 	}
