@@ -62,10 +62,12 @@
  *  - Arming, cancelling and moving cost the same however many timers are pending. They allocate
  *    nothing, and never fail for lack of memory.
  *
- * Order: timers of one tick fire in no particular order. Timers of different ticks that one pass
- * serves fire in the order of their ticks, with two exceptions. A pending timer that any call
- * gave a later deadline may fire in the turn of its old one, if a pass is late. A timer armed for
- * the past may fire after others of a later tick. Bases have no common order.
+ * Order: timers of one tick fire in the order in which they were armed. A timer that was moved or
+ * extended while it was pending has no place in that order. After the clock was set back, none
+ * has. Timers of different ticks that one pass serves fire in the order of their ticks, with two
+ * exceptions. A pending timer that any call gave a later deadline may fire in the turn of its old
+ * one, if a pass is late. A timer armed for the past may fire after others of a later tick. Bases
+ * have no common order.
  *
  * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later deadline
  * only). A timer expires when its deadline comes, and fires when its callback is called. A pass
@@ -166,7 +168,7 @@ enum twheel_context {
  *	share a lock or a cache line. A timer that is pending, or whose callback runs,
  *	stays on its CPU; twheel_arm_on() moves one that is pending. While a CPU is offline, its
  *	timers stay its own, and fire on another.
- *	With default slots a base takes some 29 KiB, and 53 if its clock may go back, or is virtual
+ *	With default slots a base takes some 53 KiB, and 101 if its clock may go back, or is virtual
  */
 struct twheel_config {
 	const char *name;

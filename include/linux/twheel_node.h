@@ -72,7 +72,7 @@ struct twheel_node {
 
 /*
  * With 256 slots a timer that is an hour ahead, at a tick of one millisecond, cascades
- * twice. The levels that a busy server uses take 12 KiB of bucket heads.
+ * twice. The levels that a busy server uses take 24 KiB of buckets.
  */
 #define TWHEEL_SLOTS_DEFAULT	256U
 #define TWHEEL_SLOTS_MIN	8U

@@ -366,7 +366,7 @@ static u64 pass_next_event(struct twheel_base *base)
 	u64 next = tw_wheel_next_event(w);
 
 	if (next > base->target ||
-	    (!hlist_empty(&w->due) && hlist_empty(&w->expiring) && !w->displaced &&
+	    (!tw_list_empty(&w->due) && tw_list_empty(&w->expiring) && !w->displaced &&
 	     w->now >= base->target))
 		WRITE_ONCE(base->in_round, false);
 	base->exhausted += base->in_round;

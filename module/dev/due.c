@@ -470,7 +470,7 @@ static enum tw_due due_advance(struct tw_file *file, struct tw_search *search)
 			break;
 		}
 		/* Timers that were armed for the past come after the others. */
-		if (!again || hlist_empty(&w->due))
+		if (!again || tw_list_empty(&w->due))
 			return tw_wheel_drain_ahead(w, &search->slice) ? TW_DUE_NONE :
 									 TW_DUE_AHEAD;
 		tw_wheel_begin_round(w, true);

@@ -265,7 +265,7 @@ static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
 		}
 	}
 	for (left = batch->count; left > first; left--)
-		hlist_add_head(&batch->nodes[left - 1]->link, &file->wheel.expiring);
+		tw_list_prepend(&file->wheel.expiring, batch->nodes[left - 1]);
 	if (batch->count > first) {
 		/* A search may have found nothing else due, and set the alarm for later. */
 		WRITE_ONCE(file->marked_due, true);

@@ -2,7 +2,7 @@
 /* The position: how it moves, and where it has to stop. */
 #include "bucket.h"
 
-/* How many timers are gathered from their ticks at a time: little beside expiring them. */
+/* How many ticks are gathered at a time: little beside expiring their timers. */
 #define WHEEL_GATHER_SLICE	32
 
 /* How much tw_wheel_move_forward() may do, in units of a slice: it runs inside an arm. */
@@ -12,30 +12,10 @@
 #define WHEEL_DISPLACE_BITS	1024
 
 /*
- * Append a bucket's timers to a list, and return its new tail. If the bucket holds more
- * timers than are @left of the slice, the tail is not searched for, and @left becomes 0.
- */
-static struct hlist_node **gather_append(struct hlist_node **tail,
-					 struct hlist_head *head, unsigned int *left)
-{
-	struct hlist_node *link = head->first;
-
-	tw_check_link(link, &head->first);
-	head->first = NULL;
-	*tail = link;
-	link->pprev = tail;
-	while (--*left && link->next) {
-		tw_check_link(link->next, &link->next);
-		link = link->next;
-	}
-	return &link->next;
-}
-
-/*
  * Move the position up to @last, in the block of the next tick. The timers of all ticks
- * on the way go to the list of those that expire, in the order of their ticks. A tick
- * that has more timers than are left of the slice is the last one: the position stops there.
- * So after a long sleep a tick with a single timer costs little.
+ * on the way go to the list of those that expire, in the order of their ticks. After some
+ * ticks that have timers the position stops. So after a long sleep a tick with a single timer
+ * costs little.
  */
 static void wheel_gather(struct tw_wheel *w, u64 last)
 {
@@ -56,8 +36,8 @@ static void wheel_gather(struct tw_wheel *w, u64 last)
 				goto out;
 			word &= word - 1;
 			__clear_bit(index, w->buckets.occupied);
-			tail = gather_append(tail, &w->buckets.heads[index], &left);
-			if (!left) {
+			tail = tw_list_take(&w->buckets.heads[index], tail);
+			if (!--left) {
 				last = first + index;
 				goto out;
 			}
@@ -67,6 +47,8 @@ static void wheel_gather(struct tw_wheel *w, u64 last)
 		word = w->buckets.occupied[i];
 	}
 out:
+	if (tail != &w->expiring.first)
+		tw_list_set_tail(&w->expiring, tail);
 	wheel_set_now(w, last);
 }
 
@@ -209,17 +191,17 @@ static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int c
 static bool wheel_take_alone(struct tw_wheel *w, unsigned int level, u64 number,
 			     u64 target)
 {
-	struct hlist_head *head = wheel_bucket(w, level, number);
+	struct tw_list *head = wheel_bucket(w, level, number);
 	struct twheel_node *node = hlist_entry(head->first, struct twheel_node, link);
 	u64 tick;
 
-	if (node->link.next)
+	if (!tw_list_is_end(node->link.next))
 		return false;
 	tick = tw_wheel_ceil(w, atomic64_read(&node->word));
 	if (tick > target || tick >> wheel_level_span(w, level) != number)
 		return false;
 	__clear_bit(head - w->buckets.heads, w->buckets.occupied);
-	hlist_move_list(head, &w->expiring);
+	tw_list_splice(head, &w->expiring);
 	wheel_set_now(w, tick);
 	return true;
 }
@@ -238,8 +220,8 @@ void tw_wheel_begin_round(struct tw_wheel *w, bool round)
 	/* Nothing is near a wake-up: tw_wheel_near() has one comparison for both. */
 	tw_wheel_set_wake(w, 0);
 	/* What an earlier round has found due goes first. */
-	if (round && hlist_empty(&w->expiring))
-		hlist_move_list(&w->due, &w->expiring);
+	if (round && tw_list_empty(&w->expiring))
+		tw_list_splice(&w->due, &w->expiring);
 }
 
 /*
@@ -256,7 +238,7 @@ static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
 	w->displaced_from = index;
 	if (index < end) {
 		__clear_bit(index, w->other.occupied);
-		hlist_move_list(&w->other.heads[index], &w->expiring);
+		tw_list_splice(&w->other.heads[index], &w->expiring);
 	} else if (end == w->nr) {
 		w->displaced = false;
 	}
@@ -290,7 +272,7 @@ static enum tw_advance wheel_leave_block(struct tw_wheel *w, u64 target, unsigne
 	}
 	wheel_charge(w, slice, cost);
 	/* Looking for the edge once more would find the same. */
-	return *slice || !hlist_empty(&w->expiring) ? TW_ADVANCE_DUE : TW_ADVANCE_MORE;
+	return *slice || !tw_list_empty(&w->expiring) ? TW_ADVANCE_DUE : TW_ADVANCE_MORE;
 }
 
 /*
@@ -309,7 +291,7 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 	/* The position may be ahead of a clock that was set back. */
 	if (unlikely(w->other.heads))
 		wheel_set_due(w, min(w->now, target));
-	while (hlist_empty(&w->expiring)) {
+	while (tw_list_empty(&w->expiring)) {
 		u64 end = wheel_block_end(w, w->now);
 		enum tw_advance turn;
 
@@ -332,7 +314,7 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 		if (turn == TW_ADVANCE_DONE)
 			break;
 	}
-	if (!hlist_empty(&w->expiring))
+	if (!tw_list_empty(&w->expiring))
 		return TW_ADVANCE_DUE;
 	if (target > w->now)
 		wheel_set_now(w, target);
@@ -354,7 +336,7 @@ static void wheel_defer(struct tw_wheel *w, struct twheel_node *node, u64 word)
 	if (likely(tick > w->now))
 		wheel_requeue(w, node, tick);
 	else
-		hlist_add_head(&node->link, &w->due);
+		tw_list_append(&w->due, node);
 }
 
 /*
@@ -433,7 +415,7 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 	u64 next = TW_WHEEL_ASLEEP;
 
 	w->in_pass = false;
-	if (!hlist_empty(&w->due) || !hlist_empty(&w->expiring) || w->displaced)
+	if (!tw_list_empty(&w->due) || !tw_list_empty(&w->expiring) || w->displaced)
 		/* At once. The position may be ahead of a clock that was set back. */
 		next = tw_wheel_floor(w, tw_word(w->now_word));
 	else if (w->now < w->quiet)
@@ -496,7 +478,7 @@ void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 	w->horizon = now;
 	wheel_set_now(w, now);
 	/* Without this, the alarm for timers that are past would be put off. */
-	if (w->displaced || !hlist_empty(&w->due) || !hlist_empty(&w->expiring))
+	if (w->displaced || !tw_list_empty(&w->due) || !tw_list_empty(&w->expiring))
 		w->wake = now;
 	tw_wheel_set_wake(w, w->wake);
 }

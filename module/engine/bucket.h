@@ -14,8 +14,8 @@ static inline unsigned int wheel_level_span(const struct tw_wheel *w, unsigned i
 	return level * w->shift;
 }
 
-static inline struct hlist_head *wheel_bucket(const struct tw_wheel *w,
-					      unsigned int level, u64 number)
+static inline struct tw_list *wheel_bucket(const struct tw_wheel *w, unsigned int level,
+					   u64 number)
 {
 	return &w->buckets.heads[tw_wheel_index(w, level, number)];
 }
@@ -38,18 +38,21 @@ static inline void wheel_set_now(struct tw_wheel *w, u64 now)
 	wheel_set_due(w, now);
 }
 
-/*
- * Put a timer into the bucket where it now belongs. A pass computes the next wake-up at
- * its end.
- */
+/* A timer was put into a bucket of a row. A pass computes the next wake-up at its end. */
+static inline void wheel_lower_wake(struct tw_wheel *w, const struct tw_wheel_row *row, u64 tick)
+{
+	if (!w->in_pass && unlikely(tw_wheel_near(w, row, tick)))
+		tw_wheel_set_wake(w, min(w->wake, row->level ?
+				tw_bucket_peek(w, row->level, tick >> row->span) : tick));
+}
+
+/* Put a timer into the bucket where it now belongs, after all that are there. */
 static inline void wheel_requeue(struct tw_wheel *w, struct twheel_node *node, u64 tick)
 {
 	struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
 
 	tw_wheel_enqueue_in(w, node, row, tick);
-	if (!w->in_pass && unlikely(tw_wheel_near(w, row, tick)))
-		tw_wheel_set_wake(w, min(w->wake, row->level ?
-				tw_bucket_peek(w, row->level, tick >> row->span) : tick));
+	wheel_lower_wake(w, row, tick);
 }
 
 /*

@@ -82,7 +82,8 @@ typedef unsigned long long u64;
 typedef long long s64;
 
 #define S64_MAX			INT64_MAX
-#define BITS_PER_LONG		(8 * __SIZEOF_LONG__)
+#define BITS_PER_BYTE		8
+#define BITS_PER_LONG		(BITS_PER_BYTE * __SIZEOF_LONG__)
 #define NSEC_PER_SEC		1000000000L
 #define NSEC_PER_MSEC		1000000L
 #define NUMA_NO_NODE		(-1)
@@ -194,27 +195,7 @@ struct hlist_node {
 	struct hlist_node *next, **pprev;
 };
 
-struct hlist_head {
-	struct hlist_node *first;
-};
-
 #define hlist_entry(p, type, member)	container_of(p, type, member)
-#define hlist_for_each(at, head)						\
-	for (at = (head)->first; at; at = at->next)
-
-static inline bool hlist_empty(const struct hlist_head *head)
-{
-	return !head->first;
-}
-
-static inline void hlist_add_head(struct hlist_node *link, struct hlist_head *head)
-{
-	link->next = head->first;
-	if (link->next)
-		link->next->pprev = &link->next;
-	head->first = link;
-	link->pprev = &head->first;
-}
 
 /* Of two neighbours in a list that is going to change: tools/lib/check.c */
 #ifdef TWHEEL_CHECK
@@ -227,15 +208,6 @@ static inline void tw_check_link(const struct hlist_node *link,
 	(void)pprev;
 }
 #endif
-
-static inline void hlist_move_list(struct hlist_head *from, struct hlist_head *to)
-{
-	tw_check_link(from->first, &from->first);
-	to->first = from->first;
-	if (to->first)
-		to->first->pprev = &to->first;
-	from->first = NULL;
-}
 
 /* Memory of zeros. */
 static inline void *tw_host_alloc(size_t size, int node)

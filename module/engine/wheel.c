@@ -29,9 +29,13 @@
  * is empty. It enters a bucket of level 0 only while its timers are handed out.
  * wheel_first_edge() of advance.c finds the first tick that the invariant forbids.
  *
+ * The timers of one tick fire in the order in which they were armed. As time goes by, the level
+ * that a tick's timers go to never rises. So on an upper level are those that were armed before
+ * those on lower ones. An arm appends to a bucket. A cascade takes a bucket's timers from the last
+ * to the first, and puts each before those of the lower level.
+ *
  * A bitmap tells which buckets hold timers. A timer stores no index of its bucket. The last
- * timer of a bucket is linked to the bucket's head. The address of the head gives the index
- * of the bit to clear.
+ * timer of a bucket points to the bucket, so a cancel finds its tail and its bit.
  *
  * Hashed and hierarchical wheels: G. Varghese, T. Lauck, "Hashed and Hierarchical
  * Timing Wheels", SOSP 1987. The second lap of each level, which gives the time to
@@ -100,19 +104,18 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 	return 0;
 }
 
-static int buckets_alloc(const struct tw_wheel *w, struct tw_wheel_buckets *buckets,
-			 int node)
+/* How many buckets a set has room for: its bits are whole words. */
+static size_t buckets_room(const struct tw_wheel *w)
 {
-	buckets->occupied = tw_host_alloc(BITS_TO_LONGS(w->nr) * sizeof(long), node);
-	buckets->heads = tw_host_alloc(w->nr * sizeof(*buckets->heads), node);
-	return buckets->occupied && buckets->heads ? 0 : -ENOMEM;
+	return BITS_TO_LONGS(w->nr) * BITS_PER_LONG;
 }
 
-static void buckets_free(struct tw_wheel_buckets *buckets)
+/* tw_wheel_bytes() - how much tw_wheel_init() allocates */
+size_t tw_wheel_bytes(const struct tw_wheel *w, bool steps)
 {
-	tw_host_free(buckets->heads);
-	tw_host_free(buckets->occupied);
-	*buckets = (struct tw_wheel_buckets) { };
+	size_t room = buckets_room(w) << steps;
+
+	return room * sizeof(*w->all.heads) + room / BITS_PER_BYTE;
 }
 
 /*
@@ -124,25 +127,31 @@ static void buckets_free(struct tw_wheel_buckets *buckets)
  */
 int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
 {
-	int ret;
+	const size_t room = buckets_room(w);
 
 	wheel_set_now(w, now);
 	w->horizon = now;
 	tw_wheel_set_wake(w, TW_WHEEL_ASLEEP);
 
-	ret = buckets_alloc(w, &w->buckets, node);
-	if (!ret && steps)
-		ret = buckets_alloc(w, &w->other, node);
-	if (ret)
-		tw_wheel_exit(w);
-	return ret;
+	w->all.heads = tw_host_alloc(tw_wheel_bytes(w, steps), node);
+	if (!w->all.heads)
+		return -ENOMEM;
+	w->all.occupied = (unsigned long *)(w->all.heads + (room << steps));
+	w->buckets = w->all;
+	if (steps) {
+		w->other.heads = w->all.heads + room;
+		w->other.occupied = w->all.occupied + BIT_WORD(room);
+	}
+	return 0;
 }
 
 /* tw_wheel_exit() - free what tw_wheel_init() has allocated */
 void tw_wheel_exit(struct tw_wheel *w)
 {
-	buckets_free(&w->buckets);
-	buckets_free(&w->other);
+	tw_host_free(w->all.heads);
+	w->all = (struct tw_wheel_buckets) { };
+	w->buckets = w->all;
+	w->other = w->all;
 }
 
 /*
@@ -168,33 +177,12 @@ u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack)
 	return tw_wheel_ns(w, last);
 }
 
-/*
- * The index of the bucket whose head a pointer is, or a number that no bucket has. @pprev may
- * point into another object, so the addresses are subtracted and not the pointers.
- */
-static inline unsigned long wheel_head_index(const struct hlist_head *heads,
-					     struct hlist_node **pprev)
+/* tw_wheel_emptied() - the only timer of a list has left it */
+void tw_wheel_emptied(struct tw_wheel *w, struct tw_list *list)
 {
-	return ((unsigned long)pprev - (unsigned long)heads) / sizeof(*heads);
-}
-
-/*
- * tw_wheel_dequeue_last() - the last timer of a list has left it
- *
- * It was the only one if @pprev is a bucket's head. Else @pprev is another timer's next
- * pointer, or the head of a list that has no bit.
- */
-void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev)
-{
-	unsigned long index = wheel_head_index(w->buckets.heads, pprev);
-
-	if (index < w->nr) {
-		__clear_bit(index, w->buckets.occupied);
-	} else if (unlikely(w->displaced)) {
-		index = wheel_head_index(w->other.heads, pprev);
-		if (index < w->nr)
-			__clear_bit(index, w->other.occupied);
-	}
+	list->first = NULL;
+	if (list != &w->due && list != &w->expiring)
+		__clear_bit(list - w->all.heads, w->all.occupied);
 }
 
 /*
@@ -219,7 +207,7 @@ u64 tw_bucket_peek(const struct tw_wheel *w, unsigned int level, u64 number)
 	struct hlist_node *link;
 	unsigned int n = 0;
 
-	hlist_for_each(link, wheel_bucket(w, level, number)) {
+	for (link = wheel_bucket(w, level, number)->first; link; link = tw_list_next(link)) {
 		struct twheel_node *node = hlist_entry(link, struct twheel_node, link);
 
 		if (++n > WHEEL_PEEK)
@@ -241,13 +229,13 @@ void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node)
 	if (tick > w->horizon) {
 		wheel_requeue(w, node, tick);
 	} else {
-		hlist_add_head(&node->link, &w->due);
+		tw_list_append(&w->due, node);
 		tw_wheel_set_wake(w, min(w->wake, w->now));
 	}
 }
 
 /* Any bucket that holds a timer, or NULL. */
-static struct hlist_head *wheel_any_bucket(struct tw_wheel *w)
+static struct tw_list *wheel_any_bucket(struct tw_wheel *w)
 {
 	unsigned int level, index, end;
 
@@ -274,12 +262,12 @@ static struct hlist_head *wheel_any_bucket(struct tw_wheel *w)
  */
 struct twheel_node *tw_wheel_evict(struct tw_wheel *w)
 {
-	struct hlist_head *head = &w->due;
+	struct tw_list *head = &w->due;
 	struct twheel_node *node;
 
-	if (hlist_empty(head))
+	if (tw_list_empty(head))
 		head = &w->expiring;
-	if (hlist_empty(head))
+	if (tw_list_empty(head))
 		head = wheel_any_bucket(w);
 	if (!head)
 		return NULL;
@@ -289,36 +277,56 @@ struct twheel_node *tw_wheel_evict(struct tw_wheel *w)
 }
 
 /*
- * Ask the host about those timers of a bucket that the slice is enough for: see &tw_wheel.look.
- * Each is asked about once, so this counts as tw_bucket_empty() will: two for a word that is not in
- * its range. Those that the host takes leave the bucket. Returns false if no timer is left, or
- * nothing of the slice.
+ * Ask the host about those timers of a bucket that the slice is enough for, from the last on:
+ * see &tw_wheel.look. Each is asked about once, so this counts as tw_bucket_empty() will: two for
+ * a word that is not in its range. Those that the host takes leave the bucket. Returns false if no
+ * timer is left, or nothing of the slice.
  */
-static bool wheel_look(struct tw_wheel *w, struct hlist_head *head, u64 after, u64 range,
+static bool wheel_look(struct tw_wheel *w, struct tw_list *head, u64 after, u64 range,
 		       unsigned int *slice)
 {
-	struct hlist_node **at = &head->first, *link;
+	struct hlist_node **at = head->tail;
 	unsigned int todo;
 
-	for (todo = *slice; todo && (link = *at); todo--) {
-		struct twheel_node *node = hlist_entry(link, struct twheel_node, link);
-		struct hlist_node *next = link->next;
+	for (todo = *slice; todo && at != &head->first; todo--) {
+		struct twheel_node *node = hlist_entry(tw_list_node(at), struct twheel_node, link);
+		struct hlist_node *next = *at;
 
-		tw_check_link(link, at);
+		at = node->link.pprev;
+		tw_check_link(&node->link, at);
 		if (w->look(w, node)) {
 			todo -= todo > 1 && (u64)atomic64_read(&node->word) - after - 1 >= range;
-			at = &link->next;
 			continue;
 		}
-		*at = next;
-		if (next)
-			next->pprev = at;
+		tw_wheel_unlink(w, at, next);
 		--*slice;
 		w->searched++;
 	}
-	if (hlist_empty(head))
-		__clear_bit(head - w->buckets.heads, w->buckets.occupied);
-	return *slice && !hlist_empty(head);
+	return *slice && !tw_list_empty(head);
+}
+
+/*
+ * A timer leaves @level for its tick. Those of its tick that are on lower levels were armed later.
+ * So it does not go below one of their buckets, and goes before them. On a level where its bucket
+ * is empty, it would only cascade once more.
+ */
+static void wheel_lower(struct tw_wheel *w, struct twheel_node *node, unsigned int level, u64 tick)
+{
+	unsigned int lowest = tw_wheel_find_row(w, tick)->level;
+	const struct tw_wheel_row *row;
+	unsigned int index;
+
+	do {
+		level--;
+		index = tw_wheel_index(w, level, tick >> wheel_level_span(w, level));
+	} while (level > lowest && !test_bit(index, w->buckets.occupied));
+	/* One of the level's rows. */
+	row = &w->rows[wheel_level_span(w, level) + 1];
+	if (tw_list_prepend(&w->buckets.heads[index], node)) {
+		__set_bit(index, w->buckets.occupied);
+		w->active |= row->bit;
+	}
+	wheel_lower_wake(w, row, tick);
 }
 
 /*
@@ -344,21 +352,21 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 	const unsigned int shift = w->recip_shift + row.span;
 	const u64 recip = w->recip, round = w->round;
 	const unsigned long mask = w->mask;
-	struct hlist_head *head = wheel_bucket(w, level, number);
+	struct tw_list *head = wheel_bucket(w, level, number);
 	unsigned int extended = 0, others = 0, left;
-	struct hlist_node *link;
+	struct hlist_node **at;
 
 	if (unlikely(w->look) && !wheel_look(w, head, after, range, slice))
 		return;
 	left = *slice;
-	link = head->first;
-	tw_check_link(link, &head->first);
+	at = head->tail;
+	tw_list_check(head, at);
 	do {
-		struct twheel_node *node = hlist_entry(link, struct twheel_node, link);
+		struct twheel_node *node = hlist_entry(tw_list_node(at), struct twheel_node, link);
 		u64 word;
 
-		link = link->next;
-		tw_check_link(link, &node->link.next);
+		at = node->link.pprev;
+		tw_list_check(head, at);
 		word = atomic64_read(&node->word);
 		if (likely(word - after - 1 < range)) {
 			unsigned long index;
@@ -366,19 +374,23 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 			/* tw_wheel_ceil(), with one shift for both. */
 			index = row.first +
 				((tw_mul_high(2 * word + round, recip) >> shift) & mask);
-			if (tw_wheel_link(node, &buckets.heads[index]))
+			if (tw_list_prepend(&buckets.heads[index], node))
 				__set_bit(index, buckets.occupied);
 		} else {
 			u64 tick = tw_wheel_ceil(w, word);
 
-			extended += tick > last;
 			if (left > 1) {
 				others++;
 				left--;
 			}
-			wheel_requeue(w, node, tick);
+			if (tick > last) {
+				extended++;
+				wheel_requeue(w, node, tick);
+			} else {
+				wheel_lower(w, node, level, tick);
+			}
 		}
-	} while (--left && link);
+	} while (--left && at != &head->first);
 	if (range)
 		w->active |= row.bit;
 	w->requeued += extended;
@@ -386,12 +398,10 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 	w->searched += others;
 	w->cascaded |= BIT_ULL(level);
 	*slice = left;
-	/* The loop took the list apart from its head; @link is the rest. */
-	head->first = link;
-	if (link)
-		link->pprev = &head->first;
-	else
-		__clear_bit(head - w->buckets.heads, w->buckets.occupied);
+	/* The loop took the list apart from its tail; what is before @at is the rest. */
+	tw_list_set_tail(head, at);
+	if (at == &head->first)
+		tw_wheel_emptied(w, head);
 }
 
 /*

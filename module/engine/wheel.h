@@ -14,12 +14,22 @@
 #include <linux/twheel_node.h>
 
 /**
+ * struct tw_list - timers in the order in which they were armed
+ * @first: the first; NULL: it is empty
+ * @tail: the next pointer of the last. That points to no node: see tw_list_end()
+ */
+struct tw_list {
+	struct hlist_node *first;
+	struct hlist_node **tail;
+};
+
+/**
  * struct tw_wheel_buckets - the buckets of all levels
  * @heads: level 0 first
  * @occupied: one bit a bucket: set if and only if the bucket holds a timer
  */
 struct tw_wheel_buckets {
-	struct hlist_head *heads;
+	struct tw_list *heads;
 	unsigned long *occupied;
 };
 
@@ -65,6 +75,7 @@ struct tw_wheel_row {
  * @buckets: where timers are
  * @other: a second set, for clocks that may be set back; empty except for a while
  *	after that
+ * @all: both sets as one, in which the bit of a bucket is found
  * @displaced: @other may hold timers
  * @displaced_from: no bucket of @other before this one holds a timer
  * @quiet: the last tick before upper levels need anything, as found by
@@ -106,8 +117,9 @@ struct tw_wheel {
 	bool displaced;
 	bool in_pass;
 	struct tw_wheel_buckets other;
-	struct hlist_head due;
-	struct hlist_head expiring;
+	struct tw_wheel_buckets all;
+	struct tw_list due;
+	struct tw_list expiring;
 	u64 cascades;
 	u64 cascaded;
 	u64 requeued;
@@ -133,10 +145,11 @@ enum tw_advance {
 
 /* wheel.c */
 int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots);
+size_t tw_wheel_bytes(const struct tw_wheel *w, bool steps);
 int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node);
 void tw_wheel_exit(struct tw_wheel *w);
 u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack);
-void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev);
+void tw_wheel_emptied(struct tw_wheel *w, struct tw_list *list);
 void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node);
 struct twheel_node *tw_wheel_evict(struct tw_wheel *w);
 bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice);
@@ -241,20 +254,112 @@ static inline bool tw_wheel_near(const struct tw_wheel *w, const struct tw_wheel
 }
 
 /*
- * hlist_add_head(), which tells whether the list was empty. Only then a bucket's bit has to be
- * set. In a full wheel it mostly is already, and the bitmap is not touched.
+ * What the last node of a list has as its next pointer: the list, and its lowest bit, which no
+ * node's address has. So the last timer that leaves a list finds it.
  */
-static inline bool tw_wheel_link(struct twheel_node *node, struct hlist_head *head)
+static inline struct hlist_node *tw_list_end(const struct tw_list *list)
 {
-	struct hlist_node *next = head->first;
+	return (struct hlist_node *)((unsigned long)list | 1);
+}
 
-	tw_check_link(next, &head->first);
-	node->link.next = next;
-	node->link.pprev = &head->first;
-	head->first = &node->link;
-	if (next)
+static inline bool tw_list_is_end(const struct hlist_node *next)
+{
+	return (unsigned long)next & 1;
+}
+
+static inline struct tw_list *tw_list_of_end(const struct hlist_node *end)
+{
+	return (struct tw_list *)((unsigned long)end - 1);
+}
+
+static inline bool tw_list_empty(const struct tw_list *list)
+{
+	return !list->first;
+}
+
+/* The next node, or NULL. */
+static inline struct hlist_node *tw_list_next(const struct hlist_node *link)
+{
+	return tw_list_is_end(link->next) ? NULL : link->next;
+}
+
+/* The node that such a pointer is in, unless it is the first of a list. */
+static inline struct hlist_node *tw_list_node(struct hlist_node **next)
+{
+	return container_of(next, struct hlist_node, next);
+}
+
+/* That node is going to change, if it is one. */
+static inline void tw_list_check(const struct tw_list *list, struct hlist_node **next)
+{
+	if (next != &list->first)
+		tw_check_link(tw_list_node(next), tw_list_node(next)->pprev);
+}
+
+/* Where the next one is appended. */
+static inline struct hlist_node **tw_list_tail(struct tw_list *list)
+{
+	return tw_list_empty(list) ? &list->first : list->tail;
+}
+
+static inline void tw_list_set_tail(struct tw_list *list, struct hlist_node **tail)
+{
+	list->tail = tail;
+	*tail = tw_list_end(list);
+}
+
+/*
+ * Append a timer, and tell whether the list was empty. Only then a bucket's bit has to be set. In a
+ * full wheel it mostly is already, and the bitmap is not touched.
+ */
+static inline bool tw_list_append(struct tw_list *list, struct twheel_node *node)
+{
+	struct hlist_node **tail = tw_list_tail(list);
+	bool empty = tw_list_empty(list);
+
+	tw_list_check(list, tail);
+	*tail = &node->link;
+	node->link.pprev = tail;
+	tw_list_set_tail(list, &node->link.next);
+	return empty;
+}
+
+/* The same for a timer that was armed before all others of the list. */
+static inline bool tw_list_prepend(struct tw_list *list, struct twheel_node *node)
+{
+	struct hlist_node *next = list->first;
+
+	tw_check_link(next, &list->first);
+	list->first = &node->link;
+	node->link.pprev = &list->first;
+	if (next) {
+		node->link.next = next;
 		next->pprev = &node->link.next;
+	} else {
+		tw_list_set_tail(list, &node->link.next);
+	}
 	return !next;
+}
+
+/*
+ * The timers of a list that has some go where another one has its tail. Returns its new tail, for
+ * tw_list_set_tail().
+ */
+static inline struct hlist_node **tw_list_take(struct tw_list *from, struct hlist_node **tail)
+{
+	tw_check_link(from->first, &from->first);
+	tw_list_check(from, from->tail);
+	*tail = from->first;
+	from->first->pprev = tail;
+	from->first = NULL;
+	return from->tail;
+}
+
+/* Append all timers of a list to another one. */
+static inline void tw_list_splice(struct tw_list *from, struct tw_list *to)
+{
+	if (!tw_list_empty(from))
+		tw_list_set_tail(to, tw_list_take(from, tw_list_tail(to)));
 }
 
 static inline void tw_wheel_enqueue_in(struct tw_wheel *w, struct twheel_node *node,
@@ -263,7 +368,7 @@ static inline void tw_wheel_enqueue_in(struct tw_wheel *w, struct twheel_node *n
 	unsigned long index;
 
 	index = row->first + ((tick >> row->span) & w->mask);
-	if (tw_wheel_link(node, &w->buckets.heads[index])) {
+	if (tw_list_append(&w->buckets.heads[index], node)) {
 		__set_bit(index, w->buckets.occupied);
 		w->active |= row->bit;
 	}
@@ -288,18 +393,28 @@ static inline bool tw_wheel_enqueue(struct tw_wheel *w, struct twheel_node *node
 	return true;
 }
 
+/* A timer that is linked between the two leaves its list. */
+static inline void tw_wheel_unlink(struct tw_wheel *w, struct hlist_node **pprev,
+				   struct hlist_node *next)
+{
+	struct tw_list *list;
+
+	*pprev = next;
+	if (likely(!tw_list_is_end(next))) {
+		next->pprev = pprev;
+		return;
+	}
+	list = tw_list_of_end(next);
+	list->tail = pprev;
+	if (pprev == &list->first)
+		tw_wheel_emptied(w, list);
+}
+
 /* tw_wheel_dequeue() - take a timer out of its list */
 static inline void tw_wheel_dequeue(struct tw_wheel *w, struct twheel_node *node)
 {
-	struct hlist_node **pprev = node->link.pprev;
-	struct hlist_node *next = node->link.next;
-
-	tw_check_link(&node->link, pprev);
-	*pprev = next;
-	if (next)
-		next->pprev = pprev;
-	else
-		tw_wheel_dequeue_last(w, pprev);
+	tw_check_link(&node->link, node->link.pprev);
+	tw_wheel_unlink(w, node->link.pprev, node->link.next);
 }
 
 /* tw_wheel_is_drained() - whether tw_wheel_drain_ahead() has nothing to do */
@@ -311,7 +426,7 @@ static inline bool tw_wheel_is_drained(const struct tw_wheel *w)
 /* tw_wheel_is_done() - whether tw_wheel_advance() to @target has nothing to do */
 static inline bool tw_wheel_is_done(const struct tw_wheel *w, u64 target)
 {
-	return w->now == target && hlist_empty(&w->expiring) && !w->displaced;
+	return w->now == target && tw_list_empty(&w->expiring) && !w->displaced;
 }
 
 /* tw_wheel_due() - the next timer that tw_wheel_advance() has found due, or NULL */
@@ -355,10 +470,13 @@ static inline void tw_wheel_dequeue_due(struct tw_wheel *w, const struct twheel_
 {
 	struct hlist_node *next = node->link.next;
 
-	/* The head is no bucket's, so no bit goes with the last one. */
+	/* The list is no bucket, so no bit goes with the last one. */
+	if (unlikely(tw_list_is_end(next))) {
+		w->expiring.first = NULL;
+		return;
+	}
 	w->expiring.first = next;
-	if (likely(next))
-		next->pprev = &w->expiring.first;
+	next->pprev = &w->expiring.first;
 }
 
 #endif /* _TWHEEL_WHEEL_H */

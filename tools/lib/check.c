@@ -31,6 +31,13 @@ void tw_die(const char *format, ...)
 
 #ifdef TWHEEL_CHECK
 
+static bool check_next(const struct hlist_node *link)
+{
+	if (tw_list_is_end(link->next))
+		return tw_list_of_end(link->next)->tail == &link->next;
+	return link->next && link->next->pprev == &link->next;
+}
+
 /* tw_check_link() - whether a node and what should point to it agree, and the next with both */
 void tw_check_link(const struct hlist_node *link, struct hlist_node *const *pprev)
 {
@@ -39,23 +46,25 @@ void tw_check_link(const struct hlist_node *link, struct hlist_node *const *ppre
 	if (link->pprev != pprev || !pprev || *pprev != link)
 		tw_die("twheel: the timer at %p, or what is at %p and should point to it, was moved, copied, overwritten or freed while it was pending\n",
 		       (const void *)link, (const void *)pprev);
-	if (link->next && link->next->pprev != &link->next)
+	if (!check_next(link))
 		tw_die("twheel: the timer at %p, or the one at %p that should point to it, was moved, copied, overwritten or freed while it was pending\n",
 		       (const void *)link->next, (const void *)link);
 }
 
-static void check_list(const struct twheel *w, const struct hlist_head *head,
+static void check_list(const struct twheel *w, const struct tw_list *list,
 		       const struct twheel_timer *timer)
 {
-	struct hlist_node *const *pprev = &head->first;
-	const struct twheel_timer *at;
+	struct hlist_node *const *pprev = &list->first;
+	const struct hlist_node *link;
 
-	for (; *pprev; pprev = &(*pprev)->next) {
-		at = (const struct twheel_timer *)*pprev;
+	for (link = list->first; link; link = tw_list_next(link)) {
+		const struct twheel_timer *at = (const struct twheel_timer *)link;
+
 		if (at == timer)
 			tw_die("twheel: the timer at %p is initialised while it is pending\n",
 			       (const void *)timer);
-		tw_check_link(*pprev, pprev);
+		tw_check_link(link, pprev);
+		pprev = &link->next;
 		if (!twheel_pending(at) || at->tw_base != &w->base)
 			tw_die("twheel: the timer at %p was overwritten while it was pending\n",
 			       (const void *)at);

@@ -436,14 +436,7 @@ int twheel_collect(struct twheel *w, struct twheel_timer **timers, unsigned int 
 /* What is past, after what an earlier call has found due and left. A round takes one of them. */
 static void serve_append_past(struct tw_wheel *wheel)
 {
-	struct hlist_node **tail = &wheel->expiring.first;
-
-	while (*tail)
-		tail = &(*tail)->next;
-	*tail = wheel->due.first;
-	if (*tail)
-		(*tail)->pprev = tail;
-	wheel->due.first = NULL;
+	tw_list_splice(&wheel->due, &wheel->expiring);
 }
 
 uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)

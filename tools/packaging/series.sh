@@ -131,7 +131,7 @@ maintain "$home/module/engine/"
 patch "$home/module/engine" << 'END'
 misc: twheel: add a hierarchical timing wheel
 
-A wheel of several levels, whose buckets are hlists. A bitmap for each
+A wheel of several levels, whose buckets are lists. A bitmap for each
 level finds the next bucket. It is a data structure only: the time is an
 argument, and the caller has a lock.
 

@@ -252,6 +252,52 @@ static void random_operations(struct kunit *test)
 	engine_at_random(test, "random 256, tick 1 ms", 1000000, 256, 5, 15, RIG_ROUNDS(4000), 32);
 }
 
+/* Pairs of timers of one tick: what is armed from near and from far, one after the other. */
+static void order_at_random(struct kunit *test, unsigned int slots, unsigned int slice)
+{
+	u64 seed = slots + slice, pairs = 0, ticks[8] = { };
+	unsigned int of_tick[ARRAY_SIZE(ticks)] = { };
+	unsigned int i, t, n = 400;
+	struct rig rig;
+
+	rig_init(&rig, test, "order", 1, slots, 5, n);
+	rig.slice = slice;
+	while (pairs < RIG_ROUNDS(8000) && !rig.bad) {
+		t = rig_pick(&seed, ARRAY_SIZE(ticks));
+		i = rig_pick(&seed, n);
+		if (ticks[t] <= rig.served) {
+			ticks[t] = rig.served + 1 + (rig_roll(&seed) >> (40 + rig_pick(&seed, 22)));
+			of_tick[t] = 0;
+		}
+		if (!rig.timers[i].pending) {
+			rig_add(&rig, i, ticks[t]);
+			pairs += of_tick[t]++;
+		} else if (rig_pick(&seed, 8) == 0) {
+			rig_extend(&rig, i, ticks[t]);
+		} else if (rig_pick(&seed, 8) == 0) {
+			rig_del(&rig, i);
+		}
+		/* On the way to one of the ticks, some steps or all. */
+		if (rig_pick(&seed, 32) == 0)
+			rig_run(&rig, rig.served + rig_pick(&seed, ticks[t] - rig.served + 1));
+		if (rig_pending(&rig) > n - 10)
+			rig_run(&rig, ticks[t]);
+	}
+	rig_exit(&rig);
+}
+
+static void one_tick_in_the_order_of_arming(struct kunit *test)
+{
+	static const unsigned int slices[] = { 1, 3, 4096 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slices); i++) {
+		order_at_random(test, 2, slices[i]);
+		order_at_random(test, 16, slices[i]);
+		order_at_random(test, 256, slices[i]);
+	}
+}
+
 static void long_sleep(struct kunit *test)
 {
 	unsigned int i, n = 300;
@@ -381,7 +427,7 @@ static void back_in_a_backlog(struct kunit *test)
 	KUNIT_EXPECT_LE(test, rig.w.now, 500ULL);
 	tw_wheel_advance(&rig.w, 500, &slice);
 	rig_add(&rig, 1, 600);
-	KUNIT_EXPECT_TRUE(test, hlist_empty(&rig.w.due));
+	KUNIT_EXPECT_TRUE(test, tw_list_empty(&rig.w.due));
 	rig_run(&rig, 500);
 	KUNIT_EXPECT_EQ(test, rig.fired, 1);
 	rig_run(&rig, 600);
@@ -397,6 +443,7 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(every_level_has_edges),
 	KUNIT_CASE(days_ahead),
 	KUNIT_CASE(random_operations),
+	KUNIT_CASE(one_tick_in_the_order_of_arming),
 	KUNIT_CASE(long_sleep),
 	KUNIT_CASE(forward_keeps_short_delays_short),
 	KUNIT_CASE(clock_set_back),

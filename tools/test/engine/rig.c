@@ -68,6 +68,34 @@ u64 rig_deadline(const struct rig *rig, unsigned int i)
 	return rig->timers[i].kept ?: rig_node_deadline(&rig->timers[i].node);
 }
 
+void rig_order_arm(struct rig *rig, struct rig_timer *rt, u64 tick)
+{
+	rt->tick = tick;
+	rt->place = ++rig->armed;
+}
+
+void rig_order_forget(struct rig *rig)
+{
+	unsigned int i;
+
+	for (i = 0; i < rig->count; i++)
+		rig->timers[i].place = 0;
+}
+
+void rig_order_check(struct rig *rig, const struct rig_timer *rt)
+{
+	unsigned int i;
+
+	for (i = 0; i < rig->count && rt->place; i++) {
+		const struct rig_timer *other = &rig->timers[i];
+
+		RIG_CHECK(rig, !other->pending || other->over || !other->place ||
+			  other->tick != rt->tick || other->place >= rt->place,
+			  "timer %td fires before timer %u, which was armed earlier for tick %llu",
+			  rt - rig->timers, i, rt->tick);
+	}
+}
+
 void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 {
 	struct rig_timer *rt = &rig->timers[i];
@@ -78,6 +106,7 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 	rt->over = false;
 	rt->pending = true;
 	rt->past = rig_tick(rig, deadline) <= rig->w.horizon;
+	rig_order_arm(rig, rt, rig_tick(rig, deadline));
 	if (!tw_wheel_enqueue(&rig->w, &rt->node, tw_word(deadline)))
 		tw_wheel_enqueue_near(&rig->w, &rt->node);
 }
@@ -93,13 +122,17 @@ void rig_del(struct rig *rig, unsigned int i)
 
 bool rig_extend(struct rig *rig, unsigned int i, u64 deadline)
 {
-	return tw_node_extend(&rig->timers[i].node, tw_word(deadline)) == 1;
+	if (tw_node_extend(&rig->timers[i].node, tw_word(deadline)) != 1)
+		return false;
+	rig->timers[i].place = 0;
+	return true;
 }
 
 void rig_keep(struct rig *rig, unsigned int i, u64 deadline)
 {
 	RIG_CHECK(rig, deadline >= rig_deadline(rig, i), "test bug: timer %u gets nearer", i);
 	rig->timers[i].kept = deadline;
+	rig->timers[i].place = 0;
 }
 
 void rig_drop(struct rig *rig, unsigned int i)
@@ -162,6 +195,7 @@ static void rig_fire(struct rig *rig, struct twheel_node *node, u64 target)
 	RIG_CHECK(rig, rig->w.now <= target ||
 		  tw_word(rig->w.now_word) <= tw_wheel_ns(&rig->w, target),
 		  "served beyond the target");
+	rig_order_check(rig, rt);
 	rt->pending = false;
 	rt->past = false;
 	rt->fired++;
@@ -213,6 +247,7 @@ static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 void rig_back(struct rig *rig, u64 now)
 {
 	tw_wheel_move_back(&rig->w, now);
+	rig_order_forget(rig);
 	rig->served = now;
 	rig->stepped = true;
 }
@@ -298,7 +333,7 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 	struct hlist_node *link;
 	unsigned int n = 0;
 
-	hlist_for_each(link, &w->buckets.heads[index]) {
+	for (link = w->buckets.heads[index].first; link; link = tw_list_next(link)) {
 		struct twheel_node *node = hlist_entry(link, struct twheel_node, link);
 		u64 tick = rig_tick(rig, rig_node_deadline(node));
 
@@ -323,28 +358,33 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 	return n;
 }
 
+static unsigned int rig_count_list(const struct tw_list *list)
+{
+	const struct hlist_node *link;
+	unsigned int n = 0;
+
+	for (link = list->first; link; link = tw_list_next(link))
+		n++;
+	return n;
+}
+
 void rig_audit(struct rig *rig)
 {
 	unsigned int level, slot, n = 0;
-	struct hlist_node *link;
 
 	for (level = 0; level < rig->w.levels; level++) {
 		for (slot = 0; slot <= rig->w.mask; slot++)
 			n += rig_audit_bucket(rig, level, slot);
 	}
 	for (slot = 0; rig->w.displaced && slot < rig->w.nr; slot++) {
-		struct hlist_head *head = &rig->w.other.heads[slot];
+		struct tw_list *head = &rig->w.other.heads[slot];
 
-		RIG_CHECK(rig, hlist_empty(head) !=
+		RIG_CHECK(rig, tw_list_empty(head) !=
 			  test_bit(slot, rig->w.other.occupied),
 			  "displaced bucket %u: its bit is wrong", slot);
-		hlist_for_each(link, head)
-			n++;
+		n += rig_count_list(head);
 	}
-	hlist_for_each(link, &rig->w.due)
-		n++;
-	hlist_for_each(link, &rig->w.expiring)
-		n++;
+	n += rig_count_list(&rig->w.due) + rig_count_list(&rig->w.expiring);
 	RIG_CHECK(rig, n == rig_pending(rig), "%u timers are filed, %u pend", n,
 		  rig_pending(rig));
 	RIG_CHECK(rig, rig->w.horizon >= rig->w.now, "horizon before now");

@@ -46,6 +46,9 @@ struct rig_timer {
 	/* It was past when it was added, so the next round serves it, not this one. */
 	bool past;
 	unsigned int fired;
+	/* The tick that it was armed for, and as which one; 0: it has no place in their order. */
+	u64 tick;
+	unsigned int place;
 };
 
 /**
@@ -61,6 +64,7 @@ struct rig_timer {
  * @calls: calls of tw_wheel_advance() since the rig was made
  * @looks: calls of rig_look()
  * @taken: timers that it has taken out
+ * @armed: how many timers have been armed
  * @stepped: the clock was set back since the last round
  * @bad: an error was reported
  */
@@ -76,6 +80,7 @@ struct rig {
 	unsigned int calls;
 	unsigned int looks;
 	unsigned int taken;
+	unsigned int armed;
 	bool stepped;
 	bool bad;
 };
@@ -143,6 +148,14 @@ void rig_drop(struct rig *rig, unsigned int i);
 
 /* Set the clock back. */
 void rig_back(struct rig *rig, u64 now);
+
+/*
+ * The order of timers of one tick: a timer has been armed; none of those before has a place any
+ * more; a timer fires.
+ */
+void rig_order_arm(struct rig *rig, struct rig_timer *rt, u64 tick);
+void rig_order_forget(struct rig *rig);
+void rig_order_check(struct rig *rig, const struct rig_timer *rt);
 
 /* Run one round up to a tick, and check that exactly the due timers fire. */
 void rig_run(struct rig *rig, u64 target);

@@ -147,6 +147,10 @@ void scenario_arm(struct scenario *s, unsigned int i, u64 deadline)
 	atomic64_set(&rt->node.word, tw_word(deadline));
 	if (rt->pending)
 		tw_wheel_dequeue(&s->rig.w, &rt->node);
+	rig_order_arm(&s->rig, rt, scenario_tick(s, deadline));
+	/* The wheel has yet to follow a clock that was set back. */
+	if (s->stepped)
+		rt->place = 0;
 	rt->pending = true;
 	rt->over = false;
 	rt->kept = 0;
@@ -195,6 +199,7 @@ void scenario_extend(struct scenario *s, unsigned int i, u64 deadline)
 		return;
 	}
 	SCENARIO_CHECK(s, ret == 1, "extending timer %u returned %d", i, ret);
+	s->rig.timers[i].place = 0;
 	s->books[i].deadline = deadline;
 	s->books[i].moved = true;
 	s->filed++;
@@ -287,6 +292,7 @@ static void scenario_fire(struct scenario *s, struct twheel_node *node)
 	}
 	if (!book->first && !book->moved)
 		s->firsts = false;
+	rig_order_check(&s->rig, rt);
 	rt->pending = false;
 	rt->past = false;
 }
@@ -298,7 +304,7 @@ static void scenario_check_done(struct scenario *s)
 
 	if (s->stepped && !s->rig.w.displaced &&
 	    s->rig.w.now == s->target && s->target <= scenario_clock_tick(s) &&
-	    hlist_empty(&s->rig.w.due))
+	    tw_list_empty(&s->rig.w.due))
 		s->stepped = false;
 	SCENARIO_CHECK(s, s->rig.w.now == s->target || s->stepped,
 		       "position %llu is not the target %llu", s->rig.w.now, s->target);
@@ -427,6 +433,7 @@ void scenario_set_back(struct scenario *s, u64 by)
 	s->touched = true;
 	s->stepped = true;
 	s->clock -= min(s->clock, by);
+	rig_order_forget(&s->rig);
 }
 
 void scenario_pause(struct scenario *s)

@@ -177,7 +177,7 @@ TEST(fork_inside)
 
 	twheel_timer_init(&first, wheel, fork_inside);
 	twheel_timer_init(&second, wheel, fire);
-	CHECK(twheel_arm_at(&second, 2 * MS) == 0 && twheel_arm_at(&first, MS) == 0);
+	CHECK(twheel_arm_at(&first, MS) == 0 && twheel_arm_at(&second, 2 * MS) == 0);
 	do {
 		ret = twheel_run(wheel, 8);
 	} while (!forked && ret >= 0);
@@ -244,7 +244,7 @@ TEST(stop_inside)
 
 	twheel_timer_init(&first, wheel, stopped_inside);
 	twheel_timer_init(&second, wheel, fire);
-	CHECK(twheel_arm_at(&second, 2 * MS) == 0 && twheel_arm_at(&first, MS) == 0);
+	CHECK(twheel_arm_at(&first, MS) == 0 && twheel_arm_at(&second, 2 * MS) == 0);
 	do {
 		ret = twheel_run(wheel, 8);
 	} while (!fired && ret >= 0);

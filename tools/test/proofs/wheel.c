@@ -51,11 +51,8 @@ unsigned int nondet_uint(void);
 
 static struct tw_wheel proof_wheel;
 static unsigned long proof_bits[BITS_TO_LONGS(PROOF_BUCKETS)];
-/* In one object: the engine subtracts a head's address from that of any list pointer. */
-static struct {
-	struct hlist_head heads[PROOF_BUCKETS];
-	struct twheel_node timers[PROOF_TIMERS];
-} proof_memory;
+static struct tw_list proof_heads[PROOF_BUCKETS];
+static struct twheel_node proof_timers[PROOF_TIMERS];
 
 /* An empty wheel at any position; the reciprocal of its tick is exact. */
 static struct tw_wheel *proof_make_wheel(void)
@@ -64,8 +61,9 @@ static struct tw_wheel *proof_make_wheel(void)
 
 	__CPROVER_assume(!tw_wheel_shape(w, PROOF_TICK_NS, PROOF_SLOTS));
 	__CPROVER_assert(w->nr == PROOF_BUCKETS, "as many buckets as planned");
-	w->buckets.heads = proof_memory.heads;
-	w->buckets.occupied = proof_bits;
+	w->all.heads = proof_heads;
+	w->all.occupied = proof_bits;
+	w->buckets = w->all;
 	w->now = nondet_u64();
 	w->now_word = tw_word(tw_wheel_ns(w, w->now) & S64_MAX);
 	w->horizon = w->now;
@@ -122,6 +120,20 @@ void prove_bucket_unambiguous(void)
 	__CPROVER_assume(tw_wheel_find_row(w, two)->level == row->level);
 	__CPROVER_assume(!(((one ^ two) >> row->span) & w->mask));
 	__CPROVER_assert(one >> row->span == two >> row->span, "one number");
+}
+
+/*
+ * As the position moves on, the level of a tick never rises. So of its timers, those of an upper
+ * level were armed before those of a lower one.
+ */
+void prove_level_never_rises(void)
+{
+	struct tw_wheel *w = proof_make_wheel();
+	u64 tick = proof_later_tick(w);
+	unsigned int level = tw_wheel_find_row(w, tick)->level;
+
+	w->now += nondet_u64() % (tick - w->now);
+	__CPROVER_assert(tw_wheel_find_row(w, tick)->level <= level, "it does not rise");
 }
 
 /*
@@ -187,9 +199,9 @@ static void proof_check_bits(const struct tw_wheel *w)
 
 	__CPROVER_assume(index < w->nr);
 	__CPROVER_assert(test_bit(index, w->buckets.occupied) ==
-			 !hlist_empty(&w->buckets.heads[index]),
+			 !tw_list_empty(&w->buckets.heads[index]),
 			 "a bit is set if and only if its bucket holds a timer");
-	__CPROVER_assert(hlist_empty(&w->buckets.heads[index]) ||
+	__CPROVER_assert(tw_list_empty(&w->buckets.heads[index]) ||
 			 w->active & BIT_ULL(index / (w->mask + 1)),
 			 "the level of a timer is active");
 }
@@ -203,8 +215,8 @@ static void proof_enqueue_all(struct tw_wheel *w, u64 reach)
 		u64 tick = proof_later_tick(w);
 
 		__CPROVER_assume(!reach || tick - w->now <= reach);
-		proof_memory.timers[i].word.counter = tw_word(tick * PROOF_TICK_NS & S64_MAX);
-		tw_wheel_enqueue_in(w, &proof_memory.timers[i],
+		proof_timers[i].word.counter = tw_word(tick * PROOF_TICK_NS & S64_MAX);
+		tw_wheel_enqueue_in(w, &proof_timers[i],
 				    tw_wheel_find_row(w, tick), tick);
 	}
 }
@@ -225,7 +237,7 @@ void prove_bits_after_dequeue(void)
 
 	__CPROVER_assume(gone < PROOF_TIMERS);
 	proof_enqueue_all(w, PROOF_SLOTS * 2 + 2);
-	tw_wheel_dequeue(w, &proof_memory.timers[gone]);
+	tw_wheel_dequeue(w, &proof_timers[gone]);
 	proof_check_bits(w);
 }
 

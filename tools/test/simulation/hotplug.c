@@ -8,7 +8,7 @@ struct cpumask stub_isolated;
 
 static int (*hotplug_up)(unsigned int cpu, struct hlist_node *node);
 static int (*hotplug_down)(unsigned int cpu, struct hlist_node *node);
-static struct hlist_head hotplug_nodes;
+static struct hlist_node *hotplug_first;
 
 int cpuhp_setup_state_multi(enum cpuhp_state state, const char *name,
 			    int (*up)(unsigned int cpu, struct hlist_node *node),
@@ -16,7 +16,7 @@ int cpuhp_setup_state_multi(enum cpuhp_state state, const char *name,
 {
 	hotplug_up = up;
 	hotplug_down = down;
-	hotplug_nodes.first = NULL;
+	hotplug_first = NULL;
 	return 0;
 }
 
@@ -31,7 +31,11 @@ int cpuhp_state_add_instance(enum cpuhp_state state, struct hlist_node *node)
 {
 	int cpu;
 
-	hlist_add_head(node, &hotplug_nodes);
+	node->next = hotplug_first;
+	node->pprev = &hotplug_first;
+	if (node->next)
+		node->next->pprev = &node->next;
+	hotplug_first = node;
 	for_each_online_cpu(cpu)
 		hotplug_tell(hotplug_up, cpu, node);
 	return 0;
@@ -52,7 +56,7 @@ int remove_cpu(unsigned int cpu)
 {
 	struct hlist_node *node;
 
-	hlist_for_each(node, &hotplug_nodes)
+	for (node = hotplug_first; node; node = node->next)
 		hotplug_tell(hotplug_down, cpu, node);
 	stub_online.bits &= ~BIT(cpu);
 	machine_leave(cpu);
@@ -66,7 +70,7 @@ int add_cpu(unsigned int cpu)
 
 	queue_forget(cpu);
 	stub_online.bits |= BIT(cpu);
-	hlist_for_each(node, &hotplug_nodes)
+	for (node = hotplug_first; node; node = node->next)
 		hotplug_tell(hotplug_up, cpu, node);
 	return 0;
 }

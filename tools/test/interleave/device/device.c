@@ -562,13 +562,14 @@ void device_begin(const struct device_scene *wanted, const unsigned int wanted_o
 	if (!scene->late) {
 		op_setup();
 		op_advance(0);
-		op_arm(FATE_PERIODIC, 2, DEVICE_PERIOD);
-		op_arm(FATE_ONCE, 2, 0);
+		/* The timers of a tick are found in the order in which they were armed. */
 		for (i = 0; i < scene->crowd; i++) {
 			op_arm(FATE_ARMED, 2, 0);
 			op_move(FATE_ARMED, DEVICE_FAR);
 		}
 		fates[FATE_ARMED] = (struct fate) { };
+		op_arm(FATE_PERIODIC, 2, DEVICE_PERIOD);
+		op_arm(FATE_ONCE, 2, 0);
 	}
 	if (scene->cells)
 		op_arm_cell(scene->cells);
