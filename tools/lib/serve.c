@@ -48,6 +48,7 @@ static void alarm_lose(struct twheel *w, int error)
 {
 	/* EINVAL: it is no timerfd. */
 	w->lost = error == EINVAL ? -EBADF : -error;
+	w->alarm_ns = 0;
 	w->fd = -1;
 	w->readable = false;
 }
@@ -354,11 +355,24 @@ static unsigned int serve_due(struct twheel *w, struct tw_call *call,
 	return n;
 }
 
-/* With the lock: one call that serves the wheel. Returns its result, as twheel_run(). */
-static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned int most,
-		       unsigned int slice, unsigned int *count)
+/*
+ * With the lock: whether a call that serves the wheel has nothing to do. Nothing is due, and
+ * nothing is to be moved before the present block of level 0 ends. So the position stays where it
+ * is. It is not far behind, and new timers go to the levels that they belong to. A clock that can
+ * be set is looked at in each call.
+ */
+static inline bool serve_is_idle(const struct twheel *w, u64 now)
 {
-	struct tw_call call = { .outer = w->calls, .now = tw_clock_keep(w) };
+	u64 tick = tw_wheel_floor(&w->wheel, now);
+
+	return now < w->alarm_ns && tick <= w->wheel.quiet && !w->calls && !tw_settable(w);
+}
+
+/* With the lock: one call that serves the wheel. Returns its result, as twheel_run(). */
+static noinline int serve_round(struct twheel *w, u64 time, struct twheel_timer **timers,
+				unsigned int most, unsigned int slice, unsigned int *count)
+{
+	struct tw_call call = { .outer = w->calls, .now = time };
 	u64 target = tw_wheel_floor(&w->wheel, call.now), now;
 	bool more = true;
 
@@ -397,8 +411,10 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 static int serve_wheel(struct twheel *w, struct twheel_timer **timers, unsigned int most,
 		       unsigned int *count)
 {
-	int ret;
+	int ret = 0;
+	u64 now;
 
+	*count = 0;
 	if (!most)
 		return -EINVAL;
 	tw_lock(w);
@@ -411,7 +427,9 @@ static int serve_wheel(struct twheel *w, struct twheel_timer **timers, unsigned 
 	} else {
 		/* Before anything is due, other work may take several slices. */
 		do {
-			ret = serve_round(w, timers, most, SERVE_SLICE, count);
+			now = tw_clock_keep(w);
+			ret = serve_is_idle(w, now) ? 0 :
+			      serve_round(w, now, timers, most, SERVE_SLICE, count);
 		} while (timers && ret == 1 && !*count);
 	}
 	tw_unlock(w);
@@ -422,6 +440,9 @@ int twheel_run(struct twheel *w, unsigned int most)
 {
 	unsigned int count;
 
+	/* A loop calls this each time round, and mostly for nothing. */
+	if (likely(!w->odd) && likely(most) && serve_is_idle(w, tw_clock_keep(w)))
+		return 0;
 	return serve_wheel(w, NULL, most, &count);
 }
 
@@ -439,21 +460,31 @@ static void serve_append_past(struct tw_wheel *wheel)
 	tw_list_splice(&wheel->due, &wheel->expiring);
 }
 
-uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)
+/* What is due, up to the new time. */
+static noinline u64 serve_advance(struct twheel *w, u64 now_ns)
 {
 	u64 next = TW_WHEEL_ASLEEP;
 	unsigned int count;
 
-	if (w->clock != TWHEEL_CLOCK_VIRTUAL)
-		return next;
 	tw_lock(w);
 	if (!w->end && !w->calls) {
-		WRITE_ONCE(w->clock_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1));
+		WRITE_ONCE(w->clock_ns, now_ns);
 		alarm_show(w);
 		serve_append_past(&w->wheel);
-		serve_round(w, NULL, UINT_MAX, UINT_MAX, &count);
+		serve_round(w, now_ns, NULL, UINT_MAX, UINT_MAX, &count);
 		next = serve_next_ns(w);
 	}
 	tw_unlock(w);
 	return next;
+}
+
+uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)
+{
+	if (w->clock != TWHEEL_CLOCK_VIRTUAL)
+		return TW_WHEEL_ASLEEP;
+	now_ns = min_t(u64, now_ns, TWHEEL_NEVER - 1);
+	if (unlikely(w->odd) || w->readable || !serve_is_idle(w, now_ns))
+		return serve_advance(w, now_ns);
+	w->clock_ns = now_ns;
+	return serve_next_ns(w);
 }

@@ -38,7 +38,7 @@ suites+=("${engine_suites[@]}" "$ROOT/kunit/probe.c" "$ROOT/tools/test/engine/ri
 try() {
 	local status=0 how=(patient "$work/log")
 
-	! [[ $2 =~ /(suites|descriptor_test|end_test|clock_set_test)$ ]] || how=(cases_run "$work/cases")
+	! [[ $2 =~ /(suites|descriptor_test|loop_test|end_test|clock_set_test)$ ]] || how=(cases_run "$work/cases")
 	"${how[@]}" prlimit --cpu=600:610 "${emulator[@]}" "${@:2}" \
 		> "$work/log" 2>&1 || status=$?
 	result $status "$1" tail -n 20 "$work/log"
@@ -78,6 +78,7 @@ play() {
 	# The engine's make no wheels of a process.
 	WITHOUT=$(printf '%s\n' "${engine_suites[@]}" | suite_names | xargs) try "suites with threads, $name" "$work/suites" threads
 	try "descriptor, $name" "$work/descriptor_test"
+	try "loop, $name" "$work/loop_test"
 	try "end, $name" "$work/end_test"
 	try "random, $name" "$work/random_test" "$count" "$seed"
 	try "thread, $name" "$work/thread_test"
