@@ -30,7 +30,8 @@ static void create_refuses(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		bad[i] = good;
-	bad[0].clock = TWHEEL_CLOCK_VIRTUAL + 1;
+	/* A process wheel has one clock more. */
+	bad[0].clock = TWHEEL_CLOCK_VIRTUAL + 2;
 	bad[1].clock = -1;
 	bad[2].tick_ns = TWHEEL_TICK_MIN - 1;
 	bad[3].tick_ns = TWHEEL_TICK_MAX + 1;

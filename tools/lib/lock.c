@@ -87,7 +87,7 @@ u64 tw_clock_read(const struct twheel *w)
 	u64 kept = READ_ONCE(w->clock_ns);
 	struct timespec ts;
 
-	if (unlikely(w->clock == TWHEEL_CLOCK_VIRTUAL))
+	if (unlikely(tw_stands(w)))
 		return kept;
 	clock_gettime(ids[w->clock], &ts);
 	return max((u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec, kept);

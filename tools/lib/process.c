@@ -120,9 +120,9 @@ static void process_unlist(struct twheel *w)
 
 static bool config_valid(const struct twheel_config *config, u64 tick_ns, unsigned int slots)
 {
-	if ((unsigned int)config->clock > TWHEEL_CLOCK_VIRTUAL || tick_ns < TWHEEL_TICK_MIN)
+	if ((unsigned int)config->clock > TWHEEL_CLOCK_PROGRAM || tick_ns < TWHEEL_TICK_MIN)
 		return false;
-	if (config->start_ns && config->clock != TWHEEL_CLOCK_VIRTUAL)
+	if (config->start_ns && config->clock < TWHEEL_CLOCK_VIRTUAL)
 		return false;
 	return config->start_ns < TWHEEL_NEVER && tw_wheel_valid(tick_ns, slots);
 }
@@ -187,7 +187,7 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 	};
 	if (tw_wheel_shape(&w->wheel, tick_ns, slots) ||
 	    tw_wheel_init(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_keep(w)),
-			  w->clock >= TWHEEL_CLOCK_REALTIME, NUMA_NO_NODE) ||
+			  tw_settable(w) || w->clock == TWHEEL_CLOCK_VIRTUAL, NUMA_NO_NODE) ||
 	    !process_list(w)) {
 		process_free(w);
 		errno = ENOMEM;

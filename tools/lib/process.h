@@ -58,9 +58,9 @@ enum tw_end {
  * @lost: 0, or why the descriptor could not be set: the next result tells
  * @alarm_ns: the instant it is set for, on the wheel's clock; later than
  *	%TWHEEL_NEVER: none. While nobody serves the wheel, it is not after the wheel's next event
- * @readable: on a virtual clock, the descriptor is
- * @clock_ns: the virtual clock, or the latest time that another one has had here: it does not go
- *	back. 0 if the clock can be set
+ * @readable: on a clock that stands still, the descriptor is
+ * @clock_ns: the clock that stands still, or the latest time that another one has had here: it does
+ *	not go back. 0 if the clock can be set
  */
 struct twheel {
 	struct twheel_base base;
@@ -157,6 +157,12 @@ static inline void tw_call_check(const bool *returned)
 {
 	if (unlikely(!*returned))
 		tw_die("twheel: a callback did not return\n");
+}
+
+/* The program says what the time is. */
+static inline bool tw_stands(const struct twheel *w)
+{
+	return w->clock >= TWHEEL_CLOCK_VIRTUAL;
 }
 
 /* Then the wheel takes no delays. */

@@ -82,18 +82,18 @@ static bool alarm_program(struct twheel *w, u64 ns)
 static void alarm_set(struct twheel *w, u64 ns)
 {
 	w->alarm_ns = ns;
-	if (w->fd < 0 || w->clock == TWHEEL_CLOCK_VIRTUAL)
+	if (w->fd < 0 || tw_stands(w))
 		return;
 	while (!alarm_program(w, w->alarm_ns))
 		w->alarm_ns = 0;
 }
 
-/* A virtual clock ends no timerfd: have it readable if there is something to do. */
+/* A clock that stands still ends no timerfd: have it readable if there is something to do. */
 static void alarm_show(struct twheel *w)
 {
 	bool readable = w->alarm_ns <= w->clock_ns;
 
-	if (w->fd < 0 || w->clock != TWHEEL_CLOCK_VIRTUAL || readable == w->readable)
+	if (w->fd < 0 || !tw_stands(w) || readable == w->readable)
 		return;
 	w->readable = readable;
 	alarm_program(w, readable ? 1 : TW_WHEEL_ASLEEP);
@@ -452,6 +452,21 @@ int twheel_collect(struct twheel *w, struct twheel_timer **timers, unsigned int 
 	int ret = serve_wheel(w, timers, min_t(unsigned int, most, INT_MAX), &count);
 
 	return ret < 0 ? ret : (int)count;
+}
+
+int twheel_set_now(struct twheel *w, uint64_t now_ns)
+{
+	if (w->clock != TWHEEL_CLOCK_PROGRAM)
+		return -EINVAL;
+	tw_lock(w);
+	if (now_ns > w->clock_ns) {
+		WRITE_ONCE(w->clock_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1));
+		/* A descriptor of a wheel that is stopped stays readable, or is the parent's. */
+		if (!w->end)
+			alarm_show(w);
+	}
+	tw_unlock(w);
+	return 0;
 }
 
 /* What is past, after what an earlier call has found due and left. A round takes one of them. */

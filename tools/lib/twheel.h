@@ -113,6 +113,8 @@ struct twheel_timer {
  *	absolute deadlines only, and calls with a delay answer -EINVAL
  * @TWHEEL_CLOCK_TAI: CLOCK_TAI; likewise
  * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(), for tests
+ * @TWHEEL_CLOCK_PROGRAM: stands still until twheel_set_now(), and does not go back: for event loops
+ *	that read a clock once a round. The kernel's wheels do not have it
  */
 enum twheel_clock {
 	TWHEEL_CLOCK_MONOTONIC	= 0,
@@ -120,6 +122,7 @@ enum twheel_clock {
 	TWHEEL_CLOCK_REALTIME	= 2,
 	TWHEEL_CLOCK_TAI	= 3,
 	TWHEEL_CLOCK_VIRTUAL	= 4,
+	TWHEEL_CLOCK_PROGRAM	= 5,
 };
 
 /**
@@ -129,7 +132,8 @@ enum twheel_clock {
  * @slots: ratio of a level to the next, 8 to 4096, rounded up to a power of two; 0: 256. From 1
  *	to 7 is -EINVAL
  * @tick_ns: the tick, 1 us to 1 h; 0: 1 ms
- * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others
+ * @start_ns: where a clock starts that is virtual or the program's, before %TWHEEL_NEVER; must be 0
+ *	for the others
  * @max_pending: how many timers may be pending at once; 0: no limit
  * @threads: several threads use the wheel at a time
  */
@@ -272,6 +276,15 @@ TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers
  * is not virtual, the wheel is stopped, or a callback of it runs.
  */
 TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
+
+/*
+ * twheel_set_now() - set the clock of a wheel on %TWHEEL_CLOCK_PROGRAM; an earlier time than the
+ * present one is ignored. It calls nothing: what is due by then waits for twheel_run(). The clock
+ * stops just before TWHEEL_NEVER
+ *
+ * Return: 0, or -EINVAL (another clock).
+ */
+TWHEEL_API int twheel_set_now(struct twheel *wheel, uint64_t now_ns);
 
 /*
  * twheel_timer_init() - initialise a timer that is new, or not pending and whose callback does not

@@ -146,7 +146,7 @@ int main(void)
 	unsigned int i, before;
 
 	setvbuf(stdout, NULL, _IONBF, 0);
-	for (i = 0; i <= 2 * TWHEEL_CLOCK_VIRTUAL + 1; i++) {
+	for (i = 0; i <= 2 * TWHEEL_CLOCK_PROGRAM + 1; i++) {
 		config.clock = i / 2;
 		config.threads = i % 2;
 		before = visits;

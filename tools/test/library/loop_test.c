@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What an event loop relies on. */
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fired.h"
@@ -104,4 +105,184 @@ TEST(idle_back)
 	CHECK(twheel_wait(wheel, 0) == 0);
 	CHECK(twheel_advance(wheel, 29 * MS) > TWHEEL_NEVER && fired == 1);
 	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* The clock that the program sets, and nobody else. */
+static struct twheel *make_program(struct twheel_config config)
+{
+	config.clock = TWHEEL_CLOCK_PROGRAM;
+	return make(config);
+}
+
+TEST_ON(set_now_refuses, MONOTONIC, VIRTUAL)
+{
+	struct twheel *wheel = make((struct twheel_config) { .clock = clock });
+
+	CHECK(twheel_set_now(wheel, TWHEEL_NEVER - 1) == -EINVAL);
+	CHECK(twheel_now(wheel) < TWHEEL_NEVER - 1);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* It goes forward only, and stops before the end of time. */
+TEST(program_clock)
+{
+	struct twheel *wheel = make_program((struct twheel_config) { .start_ns = 5 * MS });
+	struct twheel_timer timer;
+
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(twheel_now(wheel) == 5 * MS && twheel_run(wheel, 1) == 0);
+	CHECK(twheel_arm(&timer, 10 * MS) == 0 && twheel_deadline(&timer) == 15 * MS);
+	CHECK(twheel_next(wheel) == 15 * MS && twheel_remaining(&timer) == 10 * MS);
+	CHECK(twheel_advance(wheel, 15 * MS) > TWHEEL_NEVER && twheel_now(wheel) == 5 * MS);
+	CHECK(twheel_set_now(wheel, 4 * MS) == 0 && twheel_now(wheel) == 5 * MS);
+	CHECK(twheel_set_now(wheel, 15 * MS - 1) == 0 && twheel_run(wheel, 1) == 0 && !fired);
+	CHECK(twheel_set_now(wheel, 15 * MS) == 0 && !fired && twheel_pending(&timer));
+	CHECK(twheel_run(wheel, 1) == 0 && fired == 1);
+	CHECK(twheel_arm_at(&timer, TWHEEL_NEVER) == 0);
+	CHECK(twheel_set_now(wheel, UINT64_MAX) == 0 && twheel_now(wheel) == TWHEEL_NEVER - 1);
+	CHECK(twheel_run(wheel, 1) == 0 && fired == 1);
+	CHECK(twheel_stop(wheel, NULL, NULL) == 1 && twheel_set_now(wheel, UINT64_MAX) == 0);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* The descriptor follows it, and stays as it is when the wheel is stopped. */
+TEST(program_descriptor)
+{
+	struct twheel *wheel = make_program((struct twheel_config) { .threads = true });
+	struct twheel_timer timer;
+	int status;
+	pid_t child;
+
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(twheel_arm(&timer, 10 * MS) == 0 && twheel_wait(wheel, 0) == 0);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(twheel_set_now(wheel, 10 * MS) == 0);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(twheel_wait(wheel, 0) == 0);
+	CHECK(twheel_set_now(wheel, 9 * MS) == 0 && twheel_wait(wheel, 0) == 0);
+	CHECK(twheel_set_now(wheel, 10 * MS) == 0 && twheel_wait(wheel, 0) == 1);
+	CHECK(twheel_run(wheel, 8) == 0 && fired == 1 && twheel_wait(wheel, 0) == 0);
+	CHECK(twheel_stop(wheel, NULL, NULL) == 0 && twheel_set_now(wheel, 20 * MS) == 0);
+	CHECK(twheel_wait(wheel, 0) == -ESHUTDOWN);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+#define LOOP_TIMERS	100
+
+static struct twheel_timer looping[LOOP_TIMERS];
+static uint64_t loop_now, loop_seed;
+
+static void fire_in_loop(struct twheel_timer *timer)
+{
+	struct twheel *wheel = twheel_of(timer);
+
+	CHECK(twheel_now(wheel) == loop_now);
+	CHECK(twheel_arm(timer, chance(&loop_seed) % (20 * MS)) == 0);
+	fire(timer);
+}
+
+/* A loop that reads its clock once a round: no callback comes before that time, none is late. */
+TEST(program_loop)
+{
+	struct twheel *wheel = make_program((struct twheel_config) { .start_ns = MS });
+	struct twheel_timer *due[7];
+	int i, n, called = 0;
+
+	loop_seed = 20261128;
+	loop_now = MS;
+	for (i = 0; i < LOOP_TIMERS; i++) {
+		twheel_timer_init(&looping[i], wheel, fire_in_loop);
+		CHECK(twheel_arm(&looping[i], i * MS / 3) == 0);
+	}
+	while (fired < 100000) {
+		/* It sleeps until then, and wakes up a little late. */
+		if (twheel_next(wheel) > loop_now)
+			loop_now = twheel_next(wheel);
+		loop_now += chance(&loop_seed) % MS;
+		CHECK(twheel_set_now(wheel, loop_now) == 0);
+		if (fired % 2) {
+			n = twheel_collect(wheel, due, ARRAY_SIZE(due));
+			for (i = 0; i < n; i++)
+				CHECK(twheel_arm_at(due[i], loop_now + 1) == 0);
+			called += n;
+		}
+		while (twheel_run(wheel, 3) == 1)
+			;
+		for (i = 0; i < LOOP_TIMERS; i++)
+			CHECK(twheel_deadline(&looping[i]) > loop_now - MS);
+	}
+	CHECK(called > 0 && twheel_stop(wheel, NULL, NULL) == LOOP_TIMERS);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+#define ORDERED	3000
+
+static struct twheel_timer ordered[ORDERED];
+static int order_next;
+
+static void fire_in_order(struct twheel_timer *timer)
+{
+	CHECK(timer == &ordered[order_next]);
+	order_next++;
+	fire(timer);
+}
+
+static void fire_after_all(struct twheel_timer *timer)
+{
+	CHECK(order_next == ORDERED);
+	fire(timer);
+}
+
+/* Armed from ever nearer, on all levels on the way, and served so many at a time. */
+static void order_one_tick(bool threads, unsigned int most, bool collect)
+{
+	const uint64_t tick = 20000000;
+	struct twheel *wheel = make_program((struct twheel_config) { .threads = threads });
+	static struct twheel_timer *due[4096];
+	struct twheel_timer after;
+	int i, n;
+
+	order_next = 0;
+	for (i = 0; i < ORDERED; i++) {
+		twheel_timer_init(&ordered[i], wheel, fire_in_order);
+		/* One that was cancelled is armed anew, and is one of the last. */
+		if (i % 10 == 9)
+			CHECK(twheel_arm_at(&ordered[i], 3 * MS) == 0 &&
+			      twheel_cancel(&ordered[i]) == 1);
+		CHECK(twheel_arm_at(&ordered[i], tick * MS - chance(&loop_seed) % MS) == 0);
+		if (i % 10)
+			continue;
+		CHECK(twheel_set_now(wheel, tick * MS - (tick * MS >> i / 100)) == 0);
+		while (twheel_run(wheel, most) == 1)
+			;
+	}
+	/* They are due by now. */
+	CHECK(twheel_set_now(wheel, tick * MS) == 0);
+	twheel_timer_init(&after, wheel, fire_after_all);
+	CHECK(twheel_arm_at(&after, tick * MS) == 0);
+	while (order_next < ORDERED) {
+		if (!collect) {
+			CHECK(twheel_run(wheel, most) >= 0);
+			continue;
+		}
+		n = twheel_collect(wheel, due, most);
+		CHECK(n > 0);
+		for (i = 0; i < n && order_next < ORDERED; i++)
+			fire_in_order(due[i]);
+	}
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+TEST(order)
+{
+	static const unsigned int slices[] = { 1, 3, 4096 };
+	unsigned int i;
+
+	loop_seed = 20261128;
+	for (i = 0; i < 4 * ARRAY_SIZE(slices); i++)
+		order_one_tick(i & 1, slices[i / 4], i & 2);
 }
