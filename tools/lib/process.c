@@ -183,6 +183,7 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 		.fd		= -1,
 		.alarm_ns	= TW_WHEEL_ASLEEP,
 		.clock_ns	= config.start_ns,
+		.notify		= config.notify,
 		.data		= config.data,
 	};
 	if (tw_wheel_shape(&w->wheel, tick_ns, slots) ||

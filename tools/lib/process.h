@@ -59,6 +59,7 @@ enum tw_end {
  * @alarm_ns: the instant it is set for, on the wheel's clock; later than
  *	%TWHEEL_NEVER: none. While nobody serves the wheel, it is not after the wheel's next event
  * @readable: on a clock that stands still, the descriptor is
+ * @notify: see &twheel_config.notify
  * @clock_ns: the clock that stands still, or the latest time that another one has had here: it does
  *	not go back. 0 if the clock can be set
  */
@@ -85,6 +86,7 @@ struct twheel {
 	bool readable;
 	u64 alarm_ns;
 	u64 clock_ns;
+	void (*notify)(struct twheel *w, uint64_t next_ns);
 	void *data;
 	struct twheel *next;
 	struct twheel **pprev;

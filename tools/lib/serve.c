@@ -107,7 +107,13 @@ static u64 serve_next_ns(const struct twheel *w)
 	return tw_wheel_ns(&w->wheel, w->wheel.wake);
 }
 
-/* tw_alarm_lower() - with the lock: something has been armed that is near */
+static void alarm_notify(struct twheel *w, u64 next)
+{
+	if (w->notify)
+		tw_call(w->notify, w, next);
+}
+
+/* tw_alarm_lower() - with the lock: the wheel has something to do earlier than it had */
 void tw_alarm_lower(struct twheel *w)
 {
 	u64 next = serve_next_ns(w);
@@ -115,6 +121,7 @@ void tw_alarm_lower(struct twheel *w)
 	if (next < w->alarm_ns)
 		alarm_set(w, next);
 	alarm_show(w);
+	alarm_notify(w, next);
 }
 
 /* tw_alarm_stop() - with the lock: tell all who wait that the wheel is stopped */
@@ -122,6 +129,7 @@ void tw_alarm_stop(struct twheel *w)
 {
 	alarm_set(w, 0);
 	alarm_show(w);
+	alarm_notify(w, 0);
 }
 
 /* Is the descriptor still the wheel's? */

@@ -17,13 +17,14 @@ timer_startable(const struct twheel_timer *timer)
 void tw_timer_near(struct twheel *w, struct twheel_node *node)
 {
 	u64 word = atomic64_read(&node->word);
+	u64 wake = w->wheel.wake;
 
 	if (!w->wheel.in_pass)
 		tw_wheel_follow(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_keep(w)));
 	if (!tw_wheel_enqueue(&w->wheel, node, word))
 		tw_wheel_enqueue_near(&w->wheel, node);
-	/* At its end, the call that serves the wheel sets the alarm. */
-	if (!w->wheel.in_pass)
+	/* While a call serves the wheel, it is 0. That call sets the alarm at its end. */
+	if (w->wheel.wake < wake)
 		tw_alarm_lower(w);
 }
 

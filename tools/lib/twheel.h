@@ -136,6 +136,11 @@ enum twheel_clock {
  *	for the others
  * @max_pending: how many timers may be pending at once; 0: no limit
  * @threads: several threads use the wheel at a time
+ * @notify: NULL, or called with the new one when an arm or a modify has made twheel_next() earlier,
+ *	and with 0 by twheel_stop(): for a loop that sleeps until twheel_next() without the
+ *	descriptor. It wakes the loop, and has to return. It runs inside of that call, on its
+ *	thread, and may call twheel_data() only. While a callback runs, it is not called: the loop
+ *	asks again after that
  */
 struct twheel_config {
 	void *data;
@@ -145,6 +150,7 @@ struct twheel_config {
 	uint64_t start_ns;
 	uint64_t max_pending;
 	bool threads;
+	void (*notify)(struct twheel *wheel, uint64_t next_ns);
 };
 
 /**

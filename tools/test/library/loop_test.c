@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What an event loop relies on. */
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -285,4 +288,110 @@ TEST(order)
 	loop_seed = 20261128;
 	for (i = 0; i < 4 * ARRAY_SIZE(slices); i++)
 		order_one_tick(i & 1, slices[i / 4], i & 2);
+}
+
+static uint64_t told_ns;
+static int told;
+
+static void tell(struct twheel *wheel, uint64_t next_ns)
+{
+	CHECK(twheel_data(wheel) == &told);
+	told_ns = next_ns;
+	told++;
+}
+
+static void arm_inside(struct twheel_timer *timer)
+{
+	fire(timer);
+	CHECK(twheel_arm_at(timer, 0) == 0);
+}
+
+/* A loop without the descriptor is told of what comes earlier than it knows, and nothing else. */
+TEST_ON(notify, VIRTUAL, PROGRAM)
+{
+	struct twheel *wheel = make((struct twheel_config) {
+		.clock = clock, .start_ns = 5 * MS, .notify = tell, .data = &told });
+	struct twheel_timer timer, near;
+
+	told = 0;
+	twheel_timer_init(&timer, wheel, fire);
+	twheel_timer_init(&near, wheel, arm_inside);
+	CHECK(twheel_arm_at(&timer, 100 * MS) == 0);
+	CHECK(told == 1 && told_ns == 100 * MS && twheel_next(wheel) == told_ns);
+	CHECK(twheel_arm_at(&near, 200 * MS) == 0 && told == 1);
+	CHECK(twheel_modify_at(&near, 50 * MS) == 1);
+	CHECK(told == 2 && told_ns == 50 * MS && twheel_next(wheel) == told_ns);
+	/* It was told of that instant already. */
+	CHECK(twheel_cancel(&near) == 1 && twheel_next(wheel) == 50 * MS);
+	CHECK(twheel_arm_at(&near, 60 * MS) == 0 && twheel_extend_at(&near, 70 * MS) == 1);
+	CHECK(told == 2);
+	CHECK(twheel_arm_at(&near, 1) == 1 && told == 3 && told_ns <= 5 * MS);
+	/* A call that serves asks anew: what a callback arms is not told. */
+	CHECK(twheel_run(wheel, 8) == 1 && fired == 1 && told == 3);
+	CHECK(twheel_next(wheel) <= 5 * MS && twheel_cancel(&near) == 1);
+	CHECK(twheel_run(wheel, 8) == 0 && twheel_next(wheel) == 100 * MS);
+	/* Since then, it does not know the earlier instants any more. */
+	CHECK(twheel_arm_at(&near, 60 * MS) == 0 && told == 4 && told_ns == 60 * MS);
+	CHECK(twheel_stop(wheel, NULL, NULL) == 2 && told == 5 && told_ns == 0);
+	CHECK(twheel_destroy(wheel) == 0 && told == 5);
+}
+
+/* The descriptor is set for a timer that was cancelled, and twheel_next() is later by now. */
+TEST(notify_after_cancel)
+{
+	struct twheel *wheel = make_program((struct twheel_config) {
+		.notify = tell, .data = &told });
+	struct twheel_timer timer, near;
+
+	twheel_timer_init(&timer, wheel, fire);
+	twheel_timer_init(&near, wheel, fire);
+	CHECK(twheel_arm_at(&timer, 1000 * MS) == 0);
+	told = 0;
+	/* It has to be looked at early, and changes nothing. */
+	CHECK(twheel_arm_at(&near, 1100 * MS) == 0 && told == 0);
+	CHECK(twheel_arm_at(&near, 600 * MS) == 1 && told == 1);
+	CHECK(twheel_cancel(&near) == 1);
+	CHECK(twheel_set_now(wheel, 300 * MS) == 0 && twheel_run(wheel, 1) == 0);
+	CHECK(twheel_next(wheel) == 1000 * MS);
+	told = 0;
+	CHECK(twheel_arm_at(&near, 700 * MS) == 0 && told == 1 && told_ns == 700 * MS);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+static int notify_fd;
+
+static void notify_loop(struct twheel *wheel, uint64_t next_ns)
+{
+	(void)next_ns;
+	(void)wheel;
+	CHECK(eventfd_write(notify_fd, 1) == 0);
+}
+
+static void *arm_from_elsewhere(void *timer)
+{
+	CHECK(twheel_arm_at(timer, 1) == 1);
+	return NULL;
+}
+
+/* The loop sleeps for long, and another thread arms a timer for now. */
+TEST(notify_thread)
+{
+	struct twheel *wheel = make((struct twheel_config) {
+		.threads = true, .notify = notify_loop });
+	struct pollfd poll_fd = { .events = POLLIN };
+	struct twheel_timer timer;
+	pthread_t thread;
+
+	notify_fd = eventfd(0, 0);
+	CHECK(notify_fd >= 0);
+	poll_fd.fd = notify_fd;
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(twheel_arm(&timer, 3600000 * MS) == 0);
+	CHECK(poll(&poll_fd, 1, 0) == 1 && eventfd_read(notify_fd, &told_ns) == 0);
+	CHECK(twheel_run(wheel, 8) == 0);
+	CHECK(pthread_create(&thread, NULL, arm_from_elsewhere, &timer) == 0);
+	CHECK(poll(&poll_fd, 1, -1) == 1);
+	CHECK(twheel_run(wheel, 8) == 0 && fired == 1);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(twheel_destroy(wheel) == 0 && !close(notify_fd));
 }
