@@ -119,7 +119,7 @@ static void fork_with(bool threads)
 	twheel_timer_init(&timer, wheel, fire);
 	twheel_timer_init(&other, wheel, fire);
 	twheel_timer_init(&idle, wheel, fire);
-	CHECK(twheel_arm(&timer, 20 * MS) == 0 && twheel_arm(&other, 1000 * MS) == 0);
+	CHECK(twheel_arm(&timer, 20 * MS) == 0 && twheel_arm(&other, 3600000 * MS) == 0);
 	CHECK(twheel_fd(wheel) >= 0);
 	child = fork();
 	CHECK(child >= 0);
@@ -132,7 +132,7 @@ static void fork_with(bool threads)
 		CHECK(twheel_next(wheel) > TWHEEL_NEVER);
 		CHECK(twheel_modify(&other, 1) == -ESHUTDOWN);
 		/* One comparison and one store know of no fork. */
-		CHECK(twheel_extend(&other, 2000 * MS) == 1);
+		CHECK(twheel_extend(&other, 7200000 * MS) == 1);
 		CHECK(twheel_cancel(&timer) == 1);
 		CHECK(twheel_stop(wheel, handed, &count) == 1 && count == 1 && last == &other);
 		CHECK(twheel_destroy(wheel) == 0);
