@@ -346,7 +346,7 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 	/* The bucket's last tick. */
 	const u64 last = ((number + 1) << wheel_level_span(w, level)) - 1;
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
-	const struct tw_wheel_buckets buckets = w->buckets;
+	struct tw_list *lower = &w->buckets.heads[row.first];
 	const u64 after = wheel_word(w, near - 1);
 	const u64 range = w->in_pass ? wheel_word(w, last) - after : 0;
 	const unsigned int shift = w->recip_shift + row.span;
@@ -358,6 +358,8 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 
 	if (unlikely(w->look) && !wheel_look(w, head, after, range, slice))
 		return;
+	/* Keeps the compiler from adding the first one's number for each timer. */
+	OPTIMIZER_HIDE_VAR(lower);
 	left = *slice;
 	at = head->tail;
 	tw_list_check(head, at);
@@ -372,10 +374,9 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 			unsigned long index;
 
 			/* tw_wheel_ceil(), with one shift for both. */
-			index = row.first +
-				((tw_mul_high(2 * word + round, recip) >> shift) & mask);
-			if (tw_list_prepend(&buckets.heads[index], node))
-				__set_bit(index, buckets.occupied);
+			index = (tw_mul_high(2 * word + round, recip) >> shift) & mask;
+			if (tw_list_prepend(&lower[index], node))
+				__set_bit(row.first + index, w->buckets.occupied);
 		} else {
 			u64 tick = tw_wheel_ceil(w, word);
 

@@ -259,7 +259,7 @@ static inline bool tw_wheel_near(const struct tw_wheel *w, const struct tw_wheel
  */
 static inline struct hlist_node *tw_list_end(const struct tw_list *list)
 {
-	return (struct hlist_node *)((unsigned long)list | 1);
+	return (struct hlist_node *)((unsigned long)list + 1);
 }
 
 static inline bool tw_list_is_end(const struct hlist_node *next)
