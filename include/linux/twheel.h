@@ -167,8 +167,7 @@ enum twheel_context {
  *	and fires there. As long as each CPU touches its own timers only, no two CPUs
  *	share a lock or a cache line. A timer that is pending, or whose callback runs,
  *	stays on its CPU; twheel_arm_on() moves one that is pending. While a CPU is offline, its
- *	timers stay its own, and fire on another.
- *	With default slots a base takes some 53 KiB, and 101 if its clock may go back, or is virtual
+ *	timers stay its own, and fire on another. With default slots a base takes some 53 KiB
  */
 struct twheel_config {
 	const char *name;

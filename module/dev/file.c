@@ -129,7 +129,7 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 
 	lockdep_assert_held(&file->setup_lock);
 	tw_wheel_shape(w, setup->tick_ns ?: file->tick_ns, FILE_SLOTS);
-	cost = tw_wheel_bytes(w, can_be_set);
+	cost = tw_wheel_bytes(w);
 	if (has_cells)
 		cost += tw_cells_cost(setup->max_cells);
 	ret = tw_users_charge(file->users, setup->max_cells, cost);

@@ -8,7 +8,7 @@
 /* How much tw_wheel_move_forward() may do, in units of a slice: it runs inside an arm. */
 #define WHEEL_FORWARD_SLICE	32
 
-/* How much of the other set's bitmap is searched at a time: 16 words on 64 bit. */
+/* How much of the bitmap is searched at a time to displace timers: 16 words on 64 bit. */
 #define WHEEL_DISPLACE_BITS	1024
 
 /*
@@ -225,23 +225,52 @@ void tw_wheel_begin_round(struct tw_wheel *w, bool round)
 }
 
 /*
- * Find the next bucket of the other set, a part of its bitmap at a time, and have its
- * timers looked at. Nothing is added to that set, so the search never goes back.
+ * tw_wheel_begin_displace() - from now on timers are past, and leave the buckets
+ *
+ * tw_wheel_displace() is called until &tw_wheel.displaced is 0.
  */
-static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
+void tw_wheel_begin_displace(struct tw_wheel *w)
 {
-	unsigned int end = min(w->displaced_from + WHEEL_DISPLACE_BITS, w->nr);
-	unsigned int index;
+	w->displaced = BITS_TO_LONGS(w->nr);
+	w->horizon = TW_WHEEL_ASLEEP - 1;
+	tw_wheel_set_wake(w, w->wake);
+}
 
-	index = wheel_find_bit(w->other.occupied, end, w->displaced_from);
+/*
+ * tw_wheel_displace() - append the timers of the last bucket that has some to @due
+ * @slice: as tw_wheel_advance(). A part of the bitmap is searched at a time
+ *
+ * Timers of one tick that are on upper levels were armed first. So they come first.
+ */
+void tw_wheel_displace(struct tw_wheel *w, unsigned int *slice)
+{
+	unsigned int words = WHEEL_DISPLACE_BITS / BITS_PER_LONG;
+
 	wheel_charge(w, slice, 2);
-	w->displaced_from = index;
-	if (index < end) {
-		__clear_bit(index, w->other.occupied);
-		tw_list_splice(&w->other.heads[index], &w->expiring);
-	} else if (end == w->nr) {
-		w->displaced = false;
+	for (; words && w->displaced; words--) {
+		unsigned int i = w->displaced - 1;
+		unsigned long word = w->buckets.occupied[i];
+
+		if (word) {
+			unsigned int index = i * BITS_PER_LONG + tw_top_bit(word);
+
+			__clear_bit(index, w->buckets.occupied);
+			tw_list_splice(&w->buckets.heads[index], &w->due);
+			return;
+		}
+		w->displaced = i;
 	}
+	if (!w->displaced)
+		w->active = 0;
+}
+
+/* The buckets are empty, so the position may be anywhere. */
+static void wheel_restart(struct tw_wheel *w, u64 now)
+{
+	w->quiet = 0;
+	w->horizon = now;
+	wheel_set_now(w, now);
+	tw_wheel_set_wake(w, w->wake);
 }
 
 /*
@@ -286,10 +315,11 @@ static enum tw_advance wheel_leave_block(struct tw_wheel *w, u64 target, unsigne
 enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice)
 {
 	w->cascaded = 0;
-	w->horizon = max(w->now, target);
+	if (likely(!w->displaced))
+		w->horizon = max(w->now, target);
 	tw_wheel_set_wake(w, w->wake);
 	/* The position may be ahead of a clock that was set back. */
-	if (unlikely(w->other.heads))
+	if (unlikely(w->steps))
 		wheel_set_due(w, min(w->now, target));
 	while (tw_list_empty(&w->expiring)) {
 		u64 end = wheel_block_end(w, w->now);
@@ -298,7 +328,12 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 		if (unlikely(w->displaced)) {
 			if (!*slice)
 				return TW_ADVANCE_MORE;
-			wheel_displace(w, slice);
+			tw_wheel_displace(w, slice);
+			if (w->displaced)
+				continue;
+			wheel_restart(w, target);
+			/* This round looks at all of them: nothing has been served since the step. */
+			tw_list_splice(&w->due, &w->expiring);
 			continue;
 		}
 		/* Within a block no bucket of an upper level is in the way. */
@@ -449,34 +484,26 @@ void tw_wheel_move_forward(struct tw_wheel *w, u64 now)
 /*
  * tw_wheel_move_back() - the clock was set back to @now, before the position
  *
- * The present buckets have no place for the ticks between @now and the position. So
- * the position goes back with the clock, over an empty set of buckets. Rounds then move
- * the timers of the full set over, a slice at a time.
- *
- * If the clock is set back again before that is done, the position has to wait. Timers
- * for the ticks in between then wait in @due, and tw_wheel_claim() sees by their
- * deadlines that they are not due.
+ * The buckets have no place for the ticks between @now and the position. So all timers go to @due
+ * first, a slice at a time, and so do those that are armed meanwhile. Then the position goes back
+ * over empty buckets. The round looks at all timers, and puts back those that are not due.
  *
  * Nothing later than @now is due any more. In core, not to be called in a pass. The device may
  * call it between the slices of a search, which goes on.
  */
 void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 {
-	struct tw_wheel_buckets full = w->buckets;
-
-	if (w->displaced || !w->other.heads) {
+	if (w->displaced || !w->steps) {
 		wheel_set_due(w, min(w->now, now));
 		tw_wheel_set_wake(w, min(w->wake, now));
 		return;
 	}
-	w->buckets = w->other;
-	w->other = full;
-	w->displaced = w->active;
-	w->displaced_from = 0;
-	w->active = 0;
-	w->quiet = 0;
-	w->horizon = now;
-	wheel_set_now(w, now);
+	if (w->active) {
+		tw_wheel_begin_displace(w);
+		wheel_set_due(w, now);
+	} else {
+		wheel_restart(w, now);
+	}
 	/* Without this, the alarm for timers that are past would be put off. */
 	if (w->displaced || !tw_list_empty(&w->due) || !tw_list_empty(&w->expiring))
 		w->wake = now;

@@ -111,11 +111,9 @@ static size_t buckets_room(const struct tw_wheel *w)
 }
 
 /* tw_wheel_bytes() - how much tw_wheel_init() allocates */
-size_t tw_wheel_bytes(const struct tw_wheel *w, bool steps)
+size_t tw_wheel_bytes(const struct tw_wheel *w)
 {
-	size_t room = buckets_room(w) << steps;
-
-	return room * sizeof(*w->all.heads) + room / BITS_PER_BYTE;
+	return buckets_room(w) * sizeof(*w->buckets.heads) + buckets_room(w) / BITS_PER_BYTE;
 }
 
 /*
@@ -127,31 +125,23 @@ size_t tw_wheel_bytes(const struct tw_wheel *w, bool steps)
  */
 int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
 {
-	const size_t room = buckets_room(w);
-
+	w->steps = steps;
 	wheel_set_now(w, now);
 	w->horizon = now;
 	tw_wheel_set_wake(w, TW_WHEEL_ASLEEP);
 
-	w->all.heads = tw_host_alloc(tw_wheel_bytes(w, steps), node);
-	if (!w->all.heads)
+	w->buckets.heads = tw_host_alloc(tw_wheel_bytes(w), node);
+	if (!w->buckets.heads)
 		return -ENOMEM;
-	w->all.occupied = (unsigned long *)(w->all.heads + (room << steps));
-	w->buckets = w->all;
-	if (steps) {
-		w->other.heads = w->all.heads + room;
-		w->other.occupied = w->all.occupied + BIT_WORD(room);
-	}
+	w->buckets.occupied = (unsigned long *)(w->buckets.heads + buckets_room(w));
 	return 0;
 }
 
 /* tw_wheel_exit() - free what tw_wheel_init() has allocated */
 void tw_wheel_exit(struct tw_wheel *w)
 {
-	tw_host_free(w->all.heads);
-	w->all = (struct tw_wheel_buckets) { };
-	w->buckets = w->all;
-	w->other = w->all;
+	tw_host_free(w->buckets.heads);
+	w->buckets = (struct tw_wheel_buckets) { };
 }
 
 /*
@@ -180,9 +170,12 @@ u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack)
 /* tw_wheel_emptied() - the only timer of a list has left it */
 void tw_wheel_emptied(struct tw_wheel *w, struct tw_list *list)
 {
+	/* Most lists are buckets, but their pointers need not be of one array. */
+	unsigned long offset = (unsigned long)list - (unsigned long)w->buckets.heads;
+
 	list->first = NULL;
-	if (list != &w->due && list != &w->expiring)
-		__clear_bit(list - w->all.heads, w->all.occupied);
+	if (offset < w->nr * sizeof(*list))
+		__clear_bit(offset / sizeof(*list), w->buckets.occupied);
 }
 
 /*
@@ -249,10 +242,7 @@ static struct tw_list *wheel_any_bucket(struct tw_wheel *w)
 			return &w->buckets.heads[index];
 		w->active &= ~BIT_ULL(level);
 	}
-	if (!w->displaced)
-		return NULL;
-	index = wheel_find_bit(w->other.occupied, w->nr, w->displaced_from);
-	return index < w->nr ? &w->other.heads[index] : NULL;
+	return NULL;
 }
 
 /*

@@ -57,7 +57,8 @@ struct tw_wheel_row {
  *	tw_wheel_due() has yet to find are in @expiring
  * @now_word: a timer whose word is greater is not due. It is tw_word() of the instant of
  *	@now, or of %TWHEEL_NEVER, except for a while after the clock was set back
- * @horizon: a timer added for a tick up to here is past; not before @now
+ * @horizon: a timer added for a tick up to here is past; not before @now. While timers are
+ *	displaced, that is any tick
  * @wake: nothing needs doing before this tick. Arming lowers it. A pass sets it to 0,
  *	so that no timer looks near, and computes it anew at its end
  * @soon: the later one of @wake and the tick after @horizon: a timer is near before it
@@ -73,14 +74,13 @@ struct tw_wheel_row {
  * @nr: how many buckets all levels have
  * @active: bit mask of levels; one without a bit holds no timer
  * @buckets: where timers are
- * @other: a second set, for clocks that may be set back; empty except for a while
- *	after that
- * @all: both sets as one, in which the bit of a bucket is found
- * @displaced: @other may hold timers
- * @displaced_from: no bucket of @other before this one holds a timer
+ * @steps: tw_wheel_move_back() may be called
+ * @displaced: 0, or timers leave all buckets for @due: how many words of the bitmap may still
+ *	have bits
  * @quiet: the last tick before upper levels need anything, as found by
  *	tw_wheel_drain_ahead()
- * @due: timers armed for a tick that has passed: the next round serves them
+ * @due: timers armed for a tick that has passed: the next round serves them. Those that are
+ *	displaced come here, too
  * @expiring: timers that are due, for tw_wheel_due()
  * @cascades: timers moved to a lower level
  * @cascaded: bit mask of the levels from which the last call of tw_wheel_advance() or
@@ -113,11 +113,9 @@ struct tw_wheel {
 	u64 now_word;
 	u64 quiet;
 	unsigned int levels;
-	unsigned int displaced_from;
-	bool displaced;
+	unsigned int displaced;
+	bool steps;
 	bool in_pass;
-	struct tw_wheel_buckets other;
-	struct tw_wheel_buckets all;
 	struct tw_list due;
 	struct tw_list expiring;
 	u64 cascades;
@@ -145,7 +143,7 @@ enum tw_advance {
 
 /* wheel.c */
 int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots);
-size_t tw_wheel_bytes(const struct tw_wheel *w, bool steps);
+size_t tw_wheel_bytes(const struct tw_wheel *w);
 int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node);
 void tw_wheel_exit(struct tw_wheel *w);
 u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack);
@@ -156,6 +154,8 @@ bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice);
 
 /* advance.c */
 void tw_wheel_begin_round(struct tw_wheel *w, bool round);
+void tw_wheel_begin_displace(struct tw_wheel *w);
+void tw_wheel_displace(struct tw_wheel *w, unsigned int *slice);
 enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice);
 bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_node *node,
 			  unsigned int *slice);

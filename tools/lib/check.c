@@ -78,11 +78,8 @@ void tw_check_init(const struct twheel *w, const struct twheel_timer *timer)
 
 	check_list(w, &w->wheel.due, timer);
 	check_list(w, &w->wheel.expiring, timer);
-	for (i = 0; i < w->wheel.nr; i++) {
+	for (i = 0; i < w->wheel.nr; i++)
 		check_list(w, &w->wheel.buckets.heads[i], timer);
-		if (w->wheel.other.heads)
-			check_list(w, &w->wheel.other.heads[i], timer);
-	}
 }
 
 #endif /* TWHEEL_CHECK */

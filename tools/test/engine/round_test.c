@@ -388,18 +388,6 @@ static void empty_wheel_goes_back_asleep(struct kunit *test)
 	rig_exit(&rig);
 }
 
-static void no_second_set_without_steps(struct kunit *test)
-{
-	struct tw_wheel w = { };
-
-	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, 1000, 16), 0);
-	KUNIT_ASSERT_EQ(test, tw_wheel_init(&w, 7, false, NUMA_NO_NODE), 0);
-	KUNIT_EXPECT_NOT_NULL(test, w.buckets.heads);
-	KUNIT_EXPECT_NULL(test, w.other.heads);
-	KUNIT_EXPECT_NULL(test, w.other.occupied);
-	tw_wheel_exit(&w);
-}
-
 /* Between passes the position follows the clock, up to where a pass has something to do. */
 static void pass_moves_to_its_tick(struct kunit *test)
 {
@@ -480,7 +468,6 @@ static struct kunit_case round_cases[] = {
 	KUNIT_CASE(extension_beats_the_claim),
 	KUNIT_CASE(evict_takes_all_once),
 	KUNIT_CASE(empty_wheel_goes_back_asleep),
-	KUNIT_CASE(no_second_set_without_steps),
 	KUNIT_CASE(pass_moves_to_its_tick),
 	KUNIT_CASE(back_again_wakes_again),
 	KUNIT_CASE(back_again_is_due_no_more),

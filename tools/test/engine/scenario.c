@@ -249,10 +249,14 @@ void scenario_begin(struct scenario *s)
 	struct tw_wheel *w = &s->rig.w;
 	unsigned int i;
 
-	if (!s->in_round || scenario_clock_tick(s) < s->target)
+	if (!s->in_round || scenario_clock_tick(s) < s->target) {
 		s->target = scenario_clock_tick(s);
-	if (s->target < w->now)
-		scenario_move_back(s);
+		if (s->target < w->now)
+			scenario_move_back(s);
+	} else if (s->target < w->now) {
+		/* The position has followed the clock back and forth since this round began. */
+		s->stepped = true;
+	}
 	for (i = 0; i < SCENARIO_TIMERS && !s->in_round; i++) {
 		/* After a step back, the engine may find that it is not due yet. */
 		s->books[i].first = s->rig.timers[i].past &&

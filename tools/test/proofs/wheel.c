@@ -61,9 +61,8 @@ static struct tw_wheel *proof_make_wheel(void)
 
 	__CPROVER_assume(!tw_wheel_shape(w, PROOF_TICK_NS, PROOF_SLOTS));
 	__CPROVER_assert(w->nr == PROOF_BUCKETS, "as many buckets as planned");
-	w->all.heads = proof_heads;
-	w->all.occupied = proof_bits;
-	w->buckets = w->all;
+	w->buckets.heads = proof_heads;
+	w->buckets.occupied = proof_bits;
 	w->now = nondet_u64();
 	w->now_word = tw_word(tw_wheel_ns(w, w->now) & S64_MAX);
 	w->horizon = w->now;
