@@ -78,6 +78,8 @@ void tw_check_init(const struct twheel *w, const struct twheel_timer *timer)
 
 	check_list(w, &w->wheel.due, timer);
 	check_list(w, &w->wheel.expiring, timer);
+	check_list(w, &w->walk[0], timer);
+	check_list(w, &w->walk[1], timer);
 	for (i = 0; i < w->wheel.nr; i++)
 		check_list(w, &w->wheel.buckets.heads[i], timer);
 }

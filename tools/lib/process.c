@@ -61,8 +61,10 @@ static void process_forked_child(void)
 	for (w = process_wheels; w; w = w->next) {
 		process_refuse(w, w->end == TW_RUNS ? TW_FORKED : w->end);
 		/* Other threads are not there any more. What they began is not done. */
-		if (w->server != tw_self())
+		if (w->server != tw_self()) {
 			w->calls = NULL;
+			tw_walk_end(w);
+		}
 		for (call = w->calls; call; call = call->outer)
 			call->cancelled = NULL;
 		if (w->stopper && w->stopper != tw_self()) {

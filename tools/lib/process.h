@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
  * Process wheels, inside. From below: check.c finds mistakes; lock.c: lock, waits, clock; serve.c:
- * callbacks, and the descriptor; timer.c: arm and cancel; process.c: the life of wheels and
- * timers; policy.c: what stands on timers. Each calls only those before it.
+ * callbacks, and the descriptor; timer.c: arm and cancel; walk.c: a walk over timers; process.c:
+ * the life of wheels and timers; policy.c: what stands on timers. Each calls only those before it.
  */
 #ifndef LIBTWHEEL_PROCESS_H
 #define LIBTWHEEL_PROCESS_H
@@ -13,7 +13,7 @@
 
 /**
  * struct tw_call - a call that serves the wheel, and may have been made by a callback; or
- *	twheel_stop()
+ *	twheel_stop() or twheel_walk()
  * @timer: whose callback runs, or that is handed back
  * @cancelled: NULL, or the result of a twheel_cancel_sync() that waits for it
  * @now: the time that it serves; lower if a callback has served the wheel after a set back
@@ -59,6 +59,8 @@ enum tw_end {
  * @alarm_ns: the instant it is set for, on the wheel's clock; later than
  *	%TWHEEL_NEVER: none. While nobody serves the wheel, it is not after the wheel's next event
  * @readable: on a clock that stands still, the descriptor is
+ * @walks: twheel_walk() hands out timers: no bucket holds one
+ * @walk: its lists: timers that are to be handed out, or to go back
  * @notify: see &twheel_config.notify
  * @clock_ns: the clock that stands still, or the latest time that another one has had here: it does
  *	not go back. 0 if the clock can be set
@@ -84,8 +86,10 @@ struct twheel {
 	int fd;
 	int lost;
 	bool readable;
+	bool walks;
 	u64 alarm_ns;
 	u64 clock_ns;
+	struct tw_list walk[2];
 	void (*notify)(struct twheel *w, uint64_t next_ns);
 	void *data;
 	struct twheel *next;
@@ -105,6 +109,7 @@ void tw_alarm_stop(struct twheel *w);
 void tw_alarm_close(struct twheel *w);
 void tw_timer_near(struct twheel *w, struct twheel_node *node);
 int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word);
+void tw_walk_end(struct twheel *w);
 
 #ifdef TWHEEL_CHECK
 #define TW_CHECKED	true
@@ -196,18 +201,6 @@ static inline void tw_host_near(struct tw_wheel *wheel, struct twheel_node *node
 	tw_timer_near(tw_host_wheel(wheel), node);
 }
 
-static inline int tw_host_extend(struct tw_wheel *wheel, struct twheel_node *node,
-				 s64 word)
-{
-	tw_check_link(&node->link, node->link.pprev);
-	if (tw_host_wheel(wheel)->base.threads)
-		return tw_node_extend(node, word);
-	if (atomic64_read(&node->word) >= word)
-		return 0;
-	atomic64_set(&node->word, word);
-	return 1;
-}
-
 /* An extension comes before this, or after it, or fails. So a store will do. */
 static inline s64 tw_host_swap(struct twheel_node *node, s64 word)
 {
@@ -215,6 +208,21 @@ static inline s64 tw_host_swap(struct twheel_node *node, s64 word)
 
 	atomic64_set(&node->word, word);
 	return before;
+}
+
+/* While timers are handed out, any deadline will do, an earlier one as well: see walk.c. */
+static inline int tw_host_extend(struct tw_wheel *wheel, struct twheel_node *node,
+				 s64 word)
+{
+	const struct twheel *w = tw_host_wheel(wheel);
+
+	tw_check_link(&node->link, node->link.pprev);
+	if (w->base.threads && tw_node_extend(node, word) == 1)
+		return 1;
+	if (atomic64_read(&node->word) >= word && !w->walks)
+		return 0;
+	tw_host_swap(node, word);
+	return 1;
 }
 
 static inline void tw_host_told(struct tw_wheel *wheel, struct twheel_node *node,

@@ -428,7 +428,7 @@ static int serve_wheel(struct twheel *w, struct twheel_timer **timers, unsigned 
 	tw_lock(w);
 	if (w->end) {
 		ret = -ESHUTDOWN;
-	} else if (w->calls && !tw_inside(w)) {
+	} else if (w->calls && (w->walks || !tw_inside(w))) {
 		ret = -EBUSY;
 	} else if (w->lost) {
 		ret = tw_lost(w);

@@ -293,6 +293,19 @@ TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
 TWHEEL_API int twheel_set_now(struct twheel *wheel, uint64_t now_ns);
 
 /*
+ * twheel_walk() - call @function for each timer that is pending, until it does not return 0
+ *
+ * That is once for each that was pending when the call began, and is when its turn comes, in no
+ * order. @function may make all calls on any timer, and free one that it has cancelled. What it
+ * arms is not handed out. Calls that serve the wheel answer -EBUSY meanwhile, and nothing fires.
+ *
+ * Return: 0, or what @function has returned; -EBUSY (another thread serves the wheel, or @function
+ * calls this), -ESHUTDOWN (the wheel is stopped, or was meanwhile).
+ */
+TWHEEL_API int twheel_walk(struct twheel *wheel,
+			   int (*function)(struct twheel_timer *timer, void *arg), void *arg);
+
+/*
  * twheel_timer_init() - initialise a timer that is new, or not pending and whose callback does not
  * run. Without a wheel or a function, it cannot be armed
  */

@@ -22,7 +22,7 @@ need gcc g++ clang-14 libc6-dev python3 pkg-config libev-dev libuv1-dev libevent
 	libsystemd-dev libglib2.0-dev libboost-dev
 [ "$(uname -m)" != x86_64 ] || need gcc-multilib
 
-library=("$ROOT"/tools/lib/{lock,check,serve,timer,process,policy}.c "$ROOT"/module/engine/*.c)
+library=("$ROOT"/tools/lib/{lock,check,serve,timer,walk,process,policy}.c "$ROOT"/module/engine/*.c)
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
 	-fexceptions
 	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -DPROCESS_WHEELS
@@ -38,7 +38,7 @@ suites+=("${engine_suites[@]}" "$ROOT/kunit/probe.c" "$ROOT/tools/test/engine/ri
 try() {
 	local status=0 how=(patient "$work/log")
 
-	! [[ $2 =~ /(suites|descriptor_test|loop_test|end_test|clock_set_test)$ ]] || how=(cases_run "$work/cases")
+	! [[ $2 =~ /(suites|descriptor_test|loop_test|walk_test|end_test|clock_set_test)$ ]] || how=(cases_run "$work/cases")
 	"${how[@]}" prlimit --cpu=600:610 "${emulator[@]}" "${@:2}" \
 		> "$work/log" 2>&1 || status=$?
 	result $status "$1" tail -n 20 "$work/log"
@@ -79,6 +79,7 @@ play() {
 	WITHOUT=$(printf '%s\n' "${engine_suites[@]}" | suite_names | xargs) try "suites with threads, $name" "$work/suites" threads
 	try "descriptor, $name" "$work/descriptor_test"
 	try "loop, $name" "$work/loop_test"
+	try "walk, $name" "$work/walk_test"
 	try "end, $name" "$work/end_test"
 	try "random, $name" "$work/random_test" "$count" "$seed"
 	try "thread, $name" "$work/thread_test"
