@@ -191,7 +191,7 @@ static void steps_at_random(struct kunit *test)
 
 static void set_back(struct twheel_timer *timer, u64 now_ns)
 {
-	tw_clock_set_virtual(&timer->base->clock, now_ns);
+	tw_instance_set_time(timer->base->owner, now_ns);
 }
 
 static void note_and_set_back(struct twheel_timer *timer)

@@ -370,7 +370,7 @@ static void late_fire(struct twheel_timer *timer)
 {
 	struct twheel *wheel = twheel_of(timer);
 
-	tw_clock_set_virtual(&READ_ONCE(timer->base)->clock, twheel_now(wheel) + late_step);
+	tw_instance_set_time(wheel, twheel_now(wheel) + late_step);
 }
 
 /*

@@ -80,7 +80,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	base->clock.cpu = cpu;
 	base->clock.pinned = owner->pinned;
 	base->clock.alarm = &base->clock.alarms[0];
-	tw_clock_set_virtual(&base->clock, config->start_ns);
+	base->clock.virtual_ns = &owner->virtual_ns;
 	INIT_CSD(&base->clock.csd, tw_base_kicked, &base->clock);
 	tw_wheel_shape(&base->wheel, config->tick_ns ?: TWHEEL_TICK_DEFAULT,
 		       config->slots ?: TWHEEL_SLOTS_DEFAULT);

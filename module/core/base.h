@@ -61,7 +61,7 @@ enum tw_alarm_next {
  * @pinned: the alarm is on the target CPU as long as that is online
  * @target_online: the target CPU can be kicked. Written under the base lock
  * @kicking: another CPU has been kicked. Under the base lock
- * @virtual_ns: the time of a virtual clock
+ * @virtual_ns: the time of a virtual clock: &twheel.virtual_ns
  * @alarms: two, of which one is used
  * @alarm: the one. The other one is not queued: this changes only in the function of the
  *	alarm, which then leaves that one
@@ -78,7 +78,7 @@ struct tw_clock {
 	bool pinned;
 	bool target_online;
 	bool kicking;
-	atomic64_t virtual_ns;
+	const atomic64_t *virtual_ns;
 	struct tw_alarm alarms[2];
 	struct tw_alarm *alarm;
 	u64 slept_us;
@@ -98,7 +98,7 @@ void tw_alarms_stop(struct tw_clock *clock);
 /* tw_clock_now() - the time in ns */
 static inline u64 tw_clock_now(const struct tw_clock *clock)
 {
-	return clock->id == TWHEEL_CLOCK_VIRTUAL ? atomic64_read(&clock->virtual_ns) :
+	return clock->id == TWHEEL_CLOCK_VIRTUAL ? atomic64_read(clock->virtual_ns) :
 						   tw_clock_read(clock->id);
 }
 
@@ -106,12 +106,6 @@ static inline u64 tw_clock_now(const struct tw_clock *clock)
 static inline struct hrtimer *tw_alarm_hrtimer(const struct tw_clock *clock)
 {
 	return tw_alarm_timer(clock->alarm, clock->id);
-}
-
-/* An atomic, because other CPUs read it without a lock: no half of it alone. */
-static inline void tw_clock_set_virtual(struct tw_clock *clock, u64 ns)
-{
-	atomic64_set(&clock->virtual_ns, ns);
 }
 
 /*
@@ -159,6 +153,8 @@ struct tw_waiter {
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
  * @stopper: the task in twheel_stop() that hands back timers, or NULL
  * @nr_bases: how many there are room for
+ * @virtual_ns: the time of a virtual clock, one for all bases. An atomic, because other CPUs read
+ *	it without a lock: no half of it alone
  * @room: how many more timers may be armed, if it has a limit. Each arm writes it: it has a
  *	line of the cache of its own
  * @workqueue: its own, or NULL
@@ -182,6 +178,7 @@ struct twheel {
 	unsigned int stopped;
 	struct task_struct *stopper;
 	unsigned int nr_bases;
+	atomic64_t virtual_ns;
 	atomic_t room ____cacheline_aligned_in_smp;
 	struct workqueue_struct *workqueue ____cacheline_aligned_in_smp;
 	struct lock_class_key work_class;
@@ -202,6 +199,12 @@ extern struct twheel *tw_system_wheel;
 static inline struct twheel_base *tw_instance_base(const struct twheel *wheel)
 {
 	return wheel->bases[wheel->percpu ? cpumask_first(cpu_possible_mask) : 0];
+}
+
+/* tw_instance_set_time() - set a virtual clock */
+static inline void tw_instance_set_time(struct twheel *wheel, u64 ns)
+{
+	atomic64_set(&wheel->virtual_ns, ns);
 }
 
 #define tw_for_each_base(base, i, wheel)				\

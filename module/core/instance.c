@@ -146,6 +146,7 @@ static struct twheel *instance_make(const struct twheel_config *config, struct m
 	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
 		sizeof(wheel->owner_name));
 	wheel->data = config->data;
+	tw_instance_set_time(wheel, config->start_ns);
 	atomic_set(&wheel->room, min_t(unsigned int, config->max_pending, INT_MAX));
 	INIT_LIST_HEAD(&wheel->link);
 	ret = instance_make_parts(wheel, config);
@@ -539,9 +540,7 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 			return next;
 	might_sleep();
 	now_ns = min(now_ns, TWHEEL_NEVER - 1);
-	/* All of them first: callbacks see one time, whichever base they use. */
-	tw_for_each_base(base, i, wheel)
-		tw_clock_set_virtual(&base->clock, now_ns);
+	tw_instance_set_time(wheel, now_ns);
 	tw_for_each_base(base, i, wheel)
 		virtual_serve(base);
 	/* Callbacks may have armed timers on any base. */
