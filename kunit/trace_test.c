@@ -89,7 +89,7 @@ static void move_to_another_cpu(struct kunit *test)
 	struct probe p;
 
 	test_needs_two_cpus(test);
-	wheel = tracer_wheel_with(test, &seen, true);
+	wheel = tracer_wheel_with(test, &seen, true, TWHEEL_CONTEXT_SOFTIRQ);
 	tracer_start(test, &seen, EVENT_MODIFY);
 	probe_init(&p, wheel, probe_fire);
 	twheel_arm_on_at(&p.timer, cpu_first(), 20 * MS);
@@ -284,6 +284,49 @@ static void what_moves(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/*
+ * The clock is set back while a pass moves timers: nothing is called that is not due any more.
+ * @extended: of 20 timers, so many only look due. A pass in a workqueue looks at a virtual clock as
+ * often as at one that can be set.
+ */
+static void back_while_timers_move(struct kunit *test, enum event event, unsigned int extended)
+{
+	struct probe *p = probes_new(test, 20);
+	struct twheel *wheel;
+	struct tracer seen;
+	unsigned int i;
+
+	wheel = tracer_wheel_with(test, &seen, false, TWHEEL_CONTEXT_WORK);
+	for (i = 0; i < 20; i++) {
+		probe_init(&p[i], wheel, probe_fire);
+		twheel_arm_at(&p[i].timer, 80 * MS);
+	}
+	/* That takes them to level 0. */
+	if (extended)
+		twheel_advance(wheel, 79 * MS);
+	for (i = 0; i < extended; i++)
+		twheel_extend_at(&p[i].timer, 90 * MS);
+	seen.back = wheel;
+	tracer_start(test, &seen, event);
+	twheel_advance(wheel, 80 * MS);
+	KUNIT_EXPECT_GE(test, seen.count[event], 1);
+	seen.back = NULL;
+	tracer_stop(&seen, event);
+	wheel_run_until(wheel, 79 * MS);
+	for (i = 0; i < 20; i++)
+		KUNIT_EXPECT_EQ_MSG(test, p[i].fired, 0, "early");
+	wheel_run_until(wheel, 90 * MS);
+	for (i = 0; i < 20; i++)
+		KUNIT_EXPECT_EQ(test, p[i].fired, 1);
+	twheel_destroy(wheel);
+}
+
+static void clock_set_back_while_timers_move(struct kunit *test)
+{
+	back_while_timers_move(test, EVENT_CASCADE, 0);
+	back_while_timers_move(test, EVENT_REQUEUE, 10);
+}
+
 /* An arm moves the position forward over a bucket of an upper level, between passes. */
 static void what_an_arm_moves(struct kunit *test)
 {
@@ -385,6 +428,7 @@ static struct kunit_case trace_cases[] = {
 	KUNIT_CASE(policies_name_their_users),
 	KUNIT_CASE(timeout_is_set_before_the_deadline),
 	KUNIT_CASE(what_moves),
+	KUNIT_CASE(clock_set_back_while_timers_move),
 	KUNIT_CASE(what_an_arm_moves),
 	KUNIT_CASE(what_a_pass_has_done),
 	KUNIT_CASE(a_pass_that_is_exhausted),

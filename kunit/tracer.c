@@ -112,6 +112,8 @@ static void on_cascade(void *data, u32 wheel, const char *name, u64 now_tick, u6
 	seen->tick = now_tick;
 	seen->levels = levels;
 	seen->cascaded += timers;
+	if (seen->back)
+		tw_instance_set_time(seen->back, 0);
 }
 
 static void on_requeue(void *data, u32 wheel, const char *name, u64 now_tick, u32 timers)
@@ -122,6 +124,8 @@ static void on_requeue(void *data, u32 wheel, const char *name, u64 now_tick, u3
 		return;
 	seen->tick = now_tick;
 	seen->requeued += timers;
+	if (seen->back)
+		tw_instance_set_time(seen->back, 0);
 }
 
 static void on_pass(void *data, u32 wheel, const char *name,
@@ -250,7 +254,8 @@ void tracer_stop_all(struct tracer *seen)
 	tracepoint_synchronize_unregister();
 }
 
-struct twheel *tracer_wheel_with(struct kunit *test, struct tracer *seen, bool percpu)
+struct twheel *tracer_wheel_with(struct kunit *test, struct tracer *seen, bool percpu,
+				 enum twheel_context context)
 {
 	struct twheel_config config = {
 		.name		= TRACER_WHEEL,
@@ -258,6 +263,7 @@ struct twheel *tracer_wheel_with(struct kunit *test, struct tracer *seen, bool p
 		.tick_ns	= MS,
 		.slots		= 16,
 		.percpu		= percpu,
+		.context	= context,
 	};
 	struct twheel *wheel;
 

@@ -22,6 +22,7 @@ enum event {
  * @id: the wheel's number
  * @watch: NULL, or a watch
  * @timeout: what that had as its timeout on the last twheel_modify
+ * @back: NULL, or the wheel, whose clock twheel_cascade and twheel_requeue set back to 0
  * @timer: of the last event of a timer
  * @function: likewise
  * @deadline: likewise
@@ -41,6 +42,7 @@ struct tracer {
 	u32 id;
 	const struct twheel_idle *watch;
 	u64 timeout;
+	struct twheel *back;
 	const struct twheel_timer *timer;
 	const void *function;
 	u64 deadline;
@@ -56,11 +58,12 @@ struct tracer {
 };
 
 /* The wheel that a tracer sees, on a virtual clock. Nothing is started. */
-struct twheel *tracer_wheel_with(struct kunit *test, struct tracer *seen, bool percpu);
+struct twheel *tracer_wheel_with(struct kunit *test, struct tracer *seen, bool percpu,
+				 enum twheel_context context);
 
 static inline struct twheel *tracer_wheel(struct kunit *test, struct tracer *seen)
 {
-	return tracer_wheel_with(test, seen, false);
+	return tracer_wheel_with(test, seen, false, TWHEEL_CONTEXT_SOFTIRQ);
 }
 
 /* From here on it sees an event, or all; and no more. */

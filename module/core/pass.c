@@ -82,6 +82,12 @@ static unsigned int pass_group(const struct twheel_base *base)
 	       tw_clock_can_be_set(base->clock.id) ? 1 : PASS_GROUP;
 }
 
+/* The lock was released: a clock that can be set may have been set back. Returns true if so. */
+static bool pass_was_set_back(struct twheel_base *base)
+{
+	return unlikely(base->group == 1) && pass_set_time(base, tw_clock_now(&base->clock));
+}
+
 /* What the base's clock says. @mono: what CLOCK_MONOTONIC says. */
 static u64 pass_clock(const struct twheel_base *base, u64 mono)
 {
@@ -217,7 +223,8 @@ static noinline bool pass_serve_break(struct twheel_base *base)
 /*
  * The next timer that is due could not be claimed: it was extended, or the clock was set
  * back. Put it back, and those after it, up to a slice. That ends the hold of the lock.
- * @called: the hold began after a callback. Returns true if the time is over.
+ * @called: the hold began after a callback. Returns true if the pass ends: its time is over, or
+ * the clock was set back.
  */
 static noinline bool pass_requeue_due(struct twheel_base *base, bool called)
 	__must_hold(&base->lock)
@@ -237,7 +244,7 @@ static noinline bool pass_requeue_due(struct twheel_base *base, bool called)
 	tw_trace_moved(base, w->cascades, before);
 	/* The callback before this has returned: nobody may begin to wait for it. */
 	WRITE_ONCE(base->running, NULL);
-	return pass_drop_lock(base);
+	return pass_drop_lock(base) || pass_was_set_back(base);
 }
 
 /* Claim the timers that are due, and call them. Returns true if the time is over. */
@@ -253,7 +260,7 @@ static noinline bool pass_serve(struct twheel_base *base, int count)
 	/* Keep it in a register, rather than load it for each. */
 	OPTIMIZER_HIDE_VAR(fired);
 	lockdep_assert_held(&base->lock);
-	if (unlikely(base->group == 1) && pass_set_time(base, tw_clock_now(&base->clock)))
+	if (pass_was_set_back(base))
 		return true;
 	pass_set_time(base, tw_word(base->time));
 	do {
