@@ -204,7 +204,7 @@ static void work_needs_no_memory(struct kunit *test)
 static void observer_sleep_unpolled(struct twheel_timer *timer)
 {
 	struct observer *observer = container_of(timer, struct observer, timer);
-	const struct hrtimer *alarm = tw_alarm_hrtimer(&timer->base->clock);
+	const struct hrtimer *alarm = tw_clock_hrtimer(&timer->base->clock);
 	unsigned int i;
 
 	observer->result = 0;

@@ -89,7 +89,7 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	now = twheel_now(wheel);
 	twheel_arm_at(&p[0].timer, now + 10 * HOUR);
 	clock = &READ_ONCE(p[0].timer.base)->clock;
-	alarms.timer = tw_alarm_hrtimer(clock);
+	alarms.timer = tw_clock_hrtimer(clock);
 	/* Later, or at the same instant: it need not be set. */
 	twheel_arm_at(&p[1].timer, now + 20 * HOUR);
 	twheel_arm_at(&p[2].timer, now + 10 * HOUR);
@@ -137,7 +137,7 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		probe_init(p + 1, wheel, probe_fire);
 		local_irq_save(flags);
 		twheel_arm(&p->timer, HOUR);
-		alarms.timer = tw_alarm_hrtimer(&READ_ONCE(p->timer.base)->clock);
+		alarms.timer = tw_clock_hrtimer(&READ_ONCE(p->timer.base)->clock);
 		alarms.started = 0;
 		alarms.cancelled = 0;
 		now = twheel_now(wheel);
@@ -162,7 +162,7 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		/* Another timer's alarm is due, and this CPU could not yet handle it. */
 		local_irq_save(flags);
 		twheel_arm(&p->timer, MS);
-		alarms.timer = tw_alarm_hrtimer(&READ_ONCE(p->timer.base)->clock);
+		alarms.timer = tw_clock_hrtimer(&READ_ONCE(p->timer.base)->clock);
 		spin_ns(2 * MS);
 		alarms.started = 0;
 		twheel_arm_at(&p[1].timer, now);
@@ -196,7 +196,7 @@ static void alarm_is_set_once_for_many(struct kunit *test)
 		items[i].timer = &p[i].timer;
 		items[i].deadline_ns = now + (16 - i) * HOUR;
 	}
-	alarms.timer = tw_alarm_hrtimer(&READ_ONCE(p->timer.base)->clock);
+	alarms.timer = tw_clock_hrtimer(&READ_ONCE(p->timer.base)->clock);
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 16), 16);
 	KUNIT_EXPECT_EQ(test, alarms.started, 1);
 	/* And for the first of them. */
@@ -238,7 +238,7 @@ static void no_alarm_after_the_last(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	probe_init(p, wheel, probe_fire);
 	twheel_arm(&p->timer, MS);
-	alarm = tw_alarm_hrtimer(&READ_ONCE(p->timer.base)->clock);
+	alarm = tw_clock_hrtimer(&READ_ONCE(p->timer.base)->clock);
 	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 1));
 	/* It is active for as long as the pass lasts. */
 	KUNIT_EXPECT_TRUE(test, await(!hrtimer_active(alarm)));

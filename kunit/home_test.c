@@ -143,7 +143,7 @@ static void kick_of_an_isolated_cpu_goes_on(struct kunit *test)
 
 static int alarm_cpu(struct tw_clock *clock)
 {
-	return READ_ONCE(tw_alarm_hrtimer(clock)->base)->cpu_base->cpu;
+	return READ_ONCE(tw_clock_hrtimer(clock)->base)->cpu_base->cpu;
 }
 
 /* Until a CPU that is kicked sets the alarm, this one sets none in its place. */
@@ -161,7 +161,7 @@ static void alarm_waits_for_the_kick(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpumask_of(here));
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shots[0].timer, there, 2 * HOUR), 0);
 	base = shots[0].timer.base;
-	KUNIT_EXPECT_TRUE(test, await(hrtimer_is_queued(tw_alarm_hrtimer(&base->clock)) &&
+	KUNIT_EXPECT_TRUE(test, await(hrtimer_is_queued(tw_clock_hrtimer(&base->clock)) &&
 				      !READ_ONCE(base->clock.kicking)));
 	clock_kick(base);
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shots[1].timer, there, HOUR), 0);
@@ -199,7 +199,7 @@ static int nomad_arm_here(void *arg)
 
 	/* Once the home CPU has set it. */
 	msleep(2);
-	hrtimer_start(tw_alarm_hrtimer(clock),
+	hrtimer_start(tw_clock_hrtimer(clock),
 		      ns_to_ktime(twheel_now(twheel_of(&nomad->timer)) + 10 * MS),
 		      HRTIMER_MODE_PINNED | (clock->id == TWHEEL_CLOCK_MONOTONIC ?
 					     HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS_HARD));

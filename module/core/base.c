@@ -110,7 +110,7 @@ void tw_base_free(struct twheel_base *base)
 static void base_set_alarm(struct twheel_base *base)
 {
 	if (likely(!base->stopped))
-		tw_alarm_set(&base->clock, tw_base_wake_ns(base));
+		tw_clock_set_alarm(&base->clock, tw_base_wake_ns(base));
 }
 
 /* Let the engine's position follow the clock. During a pass, the pass does that. */
@@ -244,7 +244,7 @@ static bool base_busy(struct twheel_base *base)
  */
 void tw_base_wait_quiet(struct twheel_base *base)
 {
-	tw_alarms_stop(&base->clock);
+	tw_clock_stop_alarms(&base->clock);
 	/* The alarm does not run a virtual clock's pass. */
 	while (base_busy(base))
 		usleep_range(50, 100);
@@ -306,11 +306,11 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
  *
  * The bases of the system wheel have target CPUs, and their alarms are not pinned. They are
  * set as without a target CPU, so they leave CPUs that sleep. They come home when the target
- * CPU works again: see alarm_leaves().
+ * CPU works again: see clock_alarm_leaves().
  */
 
 /* The CPU on which the alarm is to be set, if the caller runs on this one. */
-static int alarm_pick_cpu(const struct tw_clock *clock)
+static int clock_pick_cpu(const struct tw_clock *clock)
 {
 	int cpu = raw_smp_processor_id();
 
@@ -325,7 +325,7 @@ static int alarm_pick_cpu(const struct tw_clock *clock)
 }
 
 /* Set the alarm on @cpu: here, or by a kick. */
-static void alarm_start_on(struct tw_clock *clock, int cpu, u64 ns)
+static void clock_start_alarm(struct tw_clock *clock, int cpu, u64 ns)
 {
 	if (unlikely(cpu != raw_smp_processor_id())) {
 		if (!clock->kicking)
@@ -336,11 +336,11 @@ static void alarm_start_on(struct tw_clock *clock, int cpu, u64 ns)
 	tw_alarm_start(clock->alarm, clock->id, ns, clock->pinned ? HRTIMER_MODE_PINNED : 0);
 }
 
-/* tw_alarm_set() - have a clock's alarm go off at @ns instead of what it was set to */
-void tw_alarm_set(struct tw_clock *clock, u64 ns)
+/* tw_clock_set_alarm() - have a clock's alarm go off at @ns instead of what it was set to */
+void tw_clock_set_alarm(struct tw_clock *clock, u64 ns)
 {
 	if (clock->id != TWHEEL_CLOCK_VIRTUAL)
-		alarm_start_on(clock, alarm_pick_cpu(clock), ns);
+		clock_start_alarm(clock, clock_pick_cpu(clock), ns);
 }
 
 /*
@@ -364,12 +364,12 @@ static bool clock_target_works(struct tw_clock *clock)
  * is idle, as it interrupts the idle task. It comes home when the target CPU works again.
  * Returns false if it stays, so that its hrtimer can restart.
  */
-static bool alarm_leaves(struct tw_clock *clock, int *cpu)
+static bool clock_alarm_leaves(struct tw_clock *clock, int *cpu)
 {
 	int here = raw_smp_processor_id(), home = clock->cpu;
 	bool idle;
 
-	*cpu = alarm_pick_cpu(clock);
+	*cpu = clock_pick_cpu(clock);
 	if (clock->pinned)
 		return *cpu != here;
 	/* To start the timer anew takes longer than to let it restart. */
@@ -386,57 +386,57 @@ static bool alarm_leaves(struct tw_clock *clock, int *cpu)
 }
 
 /*
- * tw_alarm_resume() - tw_alarm_set() from the alarm function, under the base lock
+ * tw_clock_resume_alarm() - tw_clock_set_alarm() from the alarm function, under the base lock
  * @ns: when; not before the time of this call, or the loop of the hrtimer core, whose
  *	time stands still, would never end
  *
  * Return: what the alarm function has to return.
  */
-enum tw_alarm_next tw_alarm_resume(struct tw_clock *clock, u64 ns)
+enum tw_clock_next tw_clock_resume_alarm(struct tw_clock *clock, u64 ns)
 {
-	struct hrtimer *timer = tw_alarm_hrtimer(clock);
+	struct hrtimer *timer = tw_clock_hrtimer(clock);
 	int cpu;
 
 	if (clock->context == TWHEEL_CONTEXT_WORK || clock->id != TWHEEL_CLOCK_MONOTONIC ||
 	    hrtimer_is_queued(timer)) {
-		tw_alarm_set(clock, ns);
-		return TW_ALARM_DONE;
+		tw_clock_set_alarm(clock, ns);
+		return TW_CLOCK_DONE;
 	}
-	if (!alarm_leaves(clock, &cpu)) {
+	if (!clock_alarm_leaves(clock, &cpu)) {
 		hrtimer_set_expires(timer, ns_to_ktime(min_t(u64, ns, KTIME_MAX)));
-		return TW_ALARM_RESTART;
+		return TW_CLOCK_RESTART;
 	}
 	clock->alarm = &clock->alarms[clock->alarm == clock->alarms];
-	alarm_start_on(clock, cpu, ns);
-	return TW_ALARM_DONE;
+	clock_start_alarm(clock, cpu, ns);
+	return TW_CLOCK_DONE;
 }
 
 /*
- * tw_alarm_again() - from the alarm function, under the base lock: have it called again soon
+ * tw_clock_repeat_alarm() - from the alarm function, under the base lock: have it called again soon
  * @pause: after so many ns, whatever the clock is set to meanwhile
  *
- * Return: as tw_alarm_resume().
+ * Return: as tw_clock_resume_alarm().
  */
-enum tw_alarm_next tw_alarm_again(struct tw_clock *clock, u64 now, u64 pause)
+enum tw_clock_next tw_clock_repeat_alarm(struct tw_clock *clock, u64 now, u64 pause)
 {
 	if (clock->context == TWHEEL_CONTEXT_WORK && clock->id != TWHEEL_CLOCK_VIRTUAL)
-		return TW_ALARM_QUEUE;
+		return TW_CLOCK_QUEUE;
 	if (clock->id == TWHEEL_CLOCK_MONOTONIC || clock->id == TWHEEL_CLOCK_VIRTUAL)
-		return tw_alarm_resume(clock, now + pause);
-	if (alarm_pick_cpu(clock) != raw_smp_processor_id())
-		tw_alarm_set(clock, 0);
+		return tw_clock_resume_alarm(clock, now + pause);
+	if (clock_pick_cpu(clock) != raw_smp_processor_id())
+		tw_clock_set_alarm(clock, 0);
 	else
 		tw_alarm_start(clock->alarm, TWHEEL_CLOCK_MONOTONIC, ktime_get_ns() + pause,
 			       HRTIMER_MODE_PINNED);
-	return TW_ALARM_DONE;
+	return TW_CLOCK_DONE;
 }
 
 /*
- * tw_alarms_stop() - unset the alarm, and wait for its function. May sleep.
+ * tw_clock_stop_alarms() - unset the alarm, and wait for its function. May sleep.
  *
  * The caller sees to it that nothing sets the alarm any more.
  */
-void tw_alarms_stop(struct tw_clock *clock)
+void tw_clock_stop_alarms(struct tw_clock *clock)
 {
 	tw_alarm_stop(&clock->alarms[0]);
 	tw_alarm_stop(&clock->alarms[1]);

@@ -41,16 +41,16 @@ struct twheel_base;
 #define TW_ANY_CPU	(-1)
 
 /**
- * enum tw_alarm_next - what is left to do when the alarm function has returned, and
+ * enum tw_clock_next - what is left to do when the alarm function has returned, and
  * released its locks
- * @TW_ALARM_DONE: nothing
- * @TW_ALARM_RESTART: the alarm's hrtimer restarts
- * @TW_ALARM_QUEUE: a thread is to call the alarm function again, at once
+ * @TW_CLOCK_DONE: nothing
+ * @TW_CLOCK_RESTART: the alarm's hrtimer restarts
+ * @TW_CLOCK_QUEUE: a thread is to call the alarm function again, at once
  */
-enum tw_alarm_next {
-	TW_ALARM_DONE,
-	TW_ALARM_RESTART,
-	TW_ALARM_QUEUE,
+enum tw_clock_next {
+	TW_CLOCK_DONE,
+	TW_CLOCK_RESTART,
+	TW_CLOCK_QUEUE,
 };
 
 /**
@@ -90,10 +90,10 @@ struct tw_clock {
 
 void tw_base_kicked(void *clock);
 
-void tw_alarm_set(struct tw_clock *clock, u64 ns);
-enum tw_alarm_next tw_alarm_resume(struct tw_clock *clock, u64 ns);
-enum tw_alarm_next tw_alarm_again(struct tw_clock *clock, u64 now, u64 pause);
-void tw_alarms_stop(struct tw_clock *clock);
+void tw_clock_set_alarm(struct tw_clock *clock, u64 ns);
+enum tw_clock_next tw_clock_resume_alarm(struct tw_clock *clock, u64 ns);
+enum tw_clock_next tw_clock_repeat_alarm(struct tw_clock *clock, u64 now, u64 pause);
+void tw_clock_stop_alarms(struct tw_clock *clock);
 
 /* tw_clock_now() - the time in ns */
 static inline u64 tw_clock_now(const struct tw_clock *clock)
@@ -103,7 +103,7 @@ static inline u64 tw_clock_now(const struct tw_clock *clock)
 }
 
 /* The hrtimer that is set for the alarm's instant. */
-static inline struct hrtimer *tw_alarm_hrtimer(const struct tw_clock *clock)
+static inline struct hrtimer *tw_clock_hrtimer(const struct tw_clock *clock)
 {
 	return tw_alarm_timer(clock->alarm, clock->id);
 }
@@ -359,7 +359,7 @@ static inline bool tw_base_inside(const struct twheel_base *base)
 }
 
 /* pass.c */
-enum tw_alarm_next tw_pass_alarm(struct tw_clock *clock);
+enum tw_clock_next tw_pass_alarm(struct tw_clock *clock);
 void tw_pass_init(struct twheel_base *base);
 
 /* base.c */

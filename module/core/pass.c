@@ -381,14 +381,14 @@ static u64 pass_next_event(struct twheel_base *base)
 }
 
 /* Returns what is left for the clock to do without the lock. */
-static enum tw_alarm_next pass_finish(struct twheel_base *base, struct tw_clock *clock)
+static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock *clock)
 {
 	u64 next = pass_next_event(base);
 	u64 mono, now, ns;
 
 	WRITE_ONCE(base->runner, NULL);
 	if (base->stopped || next == TW_WHEEL_ASLEEP)
-		return TW_ALARM_DONE;
+		return TW_CLOCK_DONE;
 	ns = tw_base_wake_ns(base);
 	/*
 	 * Read anew, also after one callback: it may have taken until the next event, and then
@@ -397,9 +397,9 @@ static enum tw_alarm_next pass_finish(struct twheel_base *base, struct tw_clock 
 	mono = ktime_get_ns();
 	now = pass_clock(base, mono);
 	if (ns > now)
-		return tw_alarm_resume(clock, ns);
-	return tw_alarm_again(clock, now, base->in_round ? 0 :
-			      min_t(u64, mono - base->began, PASS_LONG_PAUSE));
+		return tw_clock_resume_alarm(clock, ns);
+	return tw_clock_repeat_alarm(clock, now, base->in_round ? 0 :
+				     min_t(u64, mono - base->began, PASS_LONG_PAUSE));
 }
 
 /*
@@ -407,11 +407,11 @@ static enum tw_alarm_next pass_finish(struct twheel_base *base, struct tw_clock 
  *
  * Return: what is left to do for the caller, without a lock.
  */
-enum tw_alarm_next tw_pass_alarm(struct tw_clock *clock)
+enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base, clock);
 	bool soft = clock->context == TWHEEL_CONTEXT_SOFTIRQ;
-	enum tw_alarm_next left = TW_ALARM_DONE;
+	enum tw_clock_next left = TW_CLOCK_DONE;
 	int count = preempt_count();
 	bool traced;
 
@@ -449,13 +449,13 @@ static void pass_queue_work(struct tw_clock *clock)
 /* The alarm has gone off. To queue work takes locks of the scheduler. */
 static enum hrtimer_restart pass_go_off(struct tw_clock *clock)
 {
-	enum tw_alarm_next next = TW_ALARM_QUEUE;
+	enum tw_clock_next next = TW_CLOCK_QUEUE;
 
 	if (clock->context != TWHEEL_CONTEXT_WORK)
 		next = tw_pass_alarm(clock);
-	if (unlikely(next == TW_ALARM_QUEUE))
+	if (unlikely(next == TW_CLOCK_QUEUE))
 		pass_queue_work(clock);
-	return next == TW_ALARM_RESTART ? HRTIMER_RESTART : HRTIMER_NORESTART;
+	return next == TW_CLOCK_RESTART ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
 static enum hrtimer_restart pass_alarm_0(struct hrtimer *timer)
@@ -472,7 +472,7 @@ static void pass_work(struct work_struct *work)
 {
 	struct tw_clock *clock = container_of(work, struct tw_clock, work);
 
-	if (tw_pass_alarm(clock) == TW_ALARM_QUEUE)
+	if (tw_pass_alarm(clock) == TW_CLOCK_QUEUE)
 		pass_queue_work(clock);
 }
 
