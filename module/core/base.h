@@ -390,8 +390,8 @@ static inline u64 tw_base_wake_ns(const struct twheel_base *base)
 	return w->wake <= w->now ? 0 : tw_wheel_ns(w, w->wake);
 }
 
-/* tw_base_make_room() - with the lock: there is one timer less */
-static inline void tw_base_make_room(struct twheel_base *base)
+/* tw_base_release_room() - with the lock: there is one timer less */
+static inline void tw_base_release_room(struct twheel_base *base)
 {
 	base->pending--;
 	if (unlikely(base->limited))
@@ -454,7 +454,7 @@ static inline void tw_host_told(struct tw_wheel *w, struct twheel_node *node,
 		tw_debug_deactivate(timer);
 		base->cancelled++;
 		tw_trace_timer(cancel, base, timer, tw_word(word));
-		tw_base_make_room(base);
+		tw_base_release_room(base);
 	}
 }
 

@@ -274,7 +274,7 @@ static noinline bool pass_serve(struct twheel_base *base, int count)
 		}
 		pass_count_late(base, late);
 		tw_wheel_dequeue_due(&base->wheel, &timer->node);
-		tw_base_make_room(base);
+		tw_base_release_room(base);
 		/* Some look at it without the lock. */
 		WRITE_ONCE(base->running, timer);
 		tw_debug_deactivate(timer);

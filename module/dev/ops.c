@@ -139,7 +139,7 @@ static int table_add_chunk(struct tw_file *file)
  * Have a free entry, which another thread may take first. Other threads may also have used up
  * all that the file may have, since the caller looked. Then it stays as it is.
  */
-static int table_make_room(struct tw_file *file)
+static int table_ensure_free(struct tw_file *file)
 {
 	int ret = 0;
 
@@ -392,7 +392,7 @@ static __always_inline s64 ops_run_one(struct tw_file *file, struct twheel_op *o
 		ops_end(&batch);
 		if (likely(result != OPS_NEED_ROOM))
 			return result;
-		result = table_make_room(file);
+		result = table_ensure_free(file);
 	} while (!result);
 	return result;
 }
