@@ -259,7 +259,7 @@ enum tw_batch {
  * @batch_wake: when the wheel had to wake up before that
  * @present: the tick of the clock, when the position last followed it
  * @target: the tick up to which the round serves
- * @time: the time that lateness is measured against, as a word: the last reading of the
+ * @time_word: the time that lateness is measured against, as a word: the last reading of the
  *	clock, and at least one ns after the position's instant
  * @began: when the pass began, in ns of CLOCK_MONOTONIC
  * @group: callbacks until the next look at the clock. With 1, a pass also looks before the next
@@ -284,7 +284,7 @@ struct twheel_base {
 	bool in_round;
 	struct twheel_timer *running;
 	struct tw_waiter *waiters;
-	u64 time;
+	u64 time_word;
 	u64 late_sum;
 	u64 cancelled;
 	u64 unfired;

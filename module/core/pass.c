@@ -67,7 +67,7 @@
  */
 static bool pass_set_time(struct twheel_base *base, u64 ns)
 {
-	base->time = max(tw_word(ns), base->wheel.now_word + 1);
+	base->time_word = max(tw_word(ns), base->wheel.now_word + 1);
 	return tw_word(ns) < base->wheel.now_word;
 }
 
@@ -100,7 +100,7 @@ static u64 pass_read_clock(struct twheel_base *base, u64 mono)
 {
 	u64 now = pass_clock(base, mono);
 
-	base->time = tw_word(now);
+	base->time_word = tw_word(now);
 	return tw_wheel_floor(&base->wheel, now);
 }
 
@@ -262,13 +262,13 @@ static noinline bool pass_serve(struct twheel_base *base, int count)
 	lockdep_assert_held(&base->lock);
 	if (pass_was_set_back(base))
 		return true;
-	pass_set_time(base, tw_word(base->time));
+	pass_set_time(base, tw_word(base->time_word));
 	do {
 		timer = tw_base_timer(tw_wheel_due(&base->wheel));
 		if (!timer)
 			break;
 		if (unlikely(!tw_wheel_claim(&base->wheel, &timer->node, fired,
-					     base->time, &late))) {
+					     base->time_word, &late))) {
 			over = pass_requeue_due(base, function);
 			continue;
 		}

@@ -133,7 +133,7 @@ static inline u64 tw_trace_expire_entry(const struct twheel_base *base,
 					const struct twheel_timer *timer, u64 late)
 {
 	trace_twheel_expire_entry(base->owner->id, base->owner->name, timer,
-				  tw_debug_function(timer), tw_word(base->time) - late,
+				  tw_debug_function(timer), tw_word(base->time_word) - late,
 				  tw_clock_now(&base->clock));
 	return ktime_get_ns();
 }
