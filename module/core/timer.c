@@ -173,15 +173,14 @@ static int arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 wo
  * runs.
  */
 static struct twheel_base *arm_pick_base(const struct twheel_timer *timer,
-					 struct twheel_base *from,
-					 enum tw_arm_which which, int cpu)
+					 struct twheel_base *from, int cpu)
 {
 	struct twheel *wheel = from->owner;
 
 	if (!wheel->percpu)
 		return from;
 	if (cpu == TW_ANY_CPU) {
-		if (which == TW_ARM_PENDING || tw_base_runs(from, timer) || twheel_pending(timer))
+		if (tw_base_runs(from, timer) || twheel_pending(timer))
 			return from;
 		cpu = raw_smp_processor_id();
 	}
@@ -198,8 +197,7 @@ static int arm_on_other(struct twheel_timer *timer, struct twheel_base *base,
 	bool held = tw_base_lock_second(base, to);
 	int ret = 1;
 
-	if (!held && (READ_ONCE(timer->base) != base ||
-		      arm_pick_base(timer, base, TW_ARM_ANY, cpu) != to)) {
+	if (!held && (READ_ONCE(timer->base) != base || arm_pick_base(timer, base, cpu) != to)) {
 		ret = -EAGAIN;
 	} else if (tw_base_runs(base, timer)) {
 		ret = -EBUSY;
@@ -232,7 +230,8 @@ static noinline int arm_on_cpu(struct twheel_timer *timer, s64 word, enum tw_arm
 
 	do {
 		base = tw_timer_lock_base(timer, &flags);
-		to = arm_pick_base(timer, base, which, cpu);
+		/* A timer that is modified stays on its base. */
+		to = which == TW_ARM_PENDING ? base : arm_pick_base(timer, base, cpu);
 		ret = to == base ? arm_held(base, timer, word, which) :
 				   arm_on_other(timer, base, to, word, cpu);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
