@@ -192,21 +192,24 @@ void tw_wheel_emptied(struct tw_wheel *w, struct tw_list *list)
  * The first deadline in bucket @number of @level, if the bucket holds few timers; else
  * the tick at which emptying the bucket has to begin. The answer is not beyond the
  * bucket's end, even if all its timers have been extended.
+ *
+ * The bucket is not empty.
  */
 u64 tw_bucket_peek(const struct tw_wheel *w, unsigned int level, u64 number)
 {
 	unsigned int span = wheel_level_span(w, level);
 	u64 first = ((number + 1) << span) - 1;
-	struct hlist_node *link;
+	struct hlist_node *link = wheel_bucket(w, level, number)->first;
 	unsigned int n = 0;
 
-	for (link = wheel_bucket(w, level, number)->first; link; link = tw_list_next(link)) {
+	do {
 		struct twheel_node *node = hlist_entry(link, struct twheel_node, link);
 
 		if (++n > WHEEL_PEEK)
 			return (number - 1) << span;
 		first = min(first, tw_wheel_ceil(w, atomic64_read(&node->word)));
-	}
+		link = link->next;
+	} while (!tw_list_is_end(link));
 	return first;
 }
 
