@@ -23,16 +23,21 @@ RECIPROCAL = "tw_wheel_shape", "shape_set_reciprocal"
 
 
 def calls_of_proofs():
-    """The functions that each proof calls, also by others of its file"""
-    with open("tools/test/proofs/wheel.c") as file:
-        bodies = dict(re.findall(r"^(?:static )?[\w ]*?\*?(\w+)\([^;{]*?\)\n\{\n(.*?)^\}",
-                                 file.read(), re.M | re.S))
+    """The functions that each proof calls, also by others of its file or of the engine"""
+    bodies = {}
+    for path in sorted(glob.glob("module/engine/*.[ch]")) + ["tools/test/proofs/wheel.c"]:
+        with open(path) as file:
+            bodies.update(re.findall(r"^(?:static )?[\w ]*?\*?\*?(\w+)\([^;{]*?\)\n\{\n(.*?)^\}",
+                                     file.read(), re.M | re.S))
 
-    def calls(name):
-        names = set(re.findall(r"\b((?:tw|proof)_\w+)\(", bodies[name]))
-        return names.union(*(calls(other) for other in names & bodies.keys()))
+    def add_calls(names, name):
+        for other in re.findall(r"\b((?:tw|proof)_\w+)\(", bodies[name]):
+            if other in bodies and other not in names:
+                names.add(other)
+                add_calls(names, other)
+        return names
 
-    return {name: calls(name) for name in bodies if name.startswith("prove_")}
+    return {name: add_calls(set(), name) for name in bodies if name.startswith("prove_")}
 
 
 def main(proof, folder):

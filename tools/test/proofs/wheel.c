@@ -205,6 +205,24 @@ static void proof_check_bits(const struct tw_wheel *w)
 			 "the level of a timer is active");
 }
 
+/* The timers of a bucket of the two lowest levels are linked, and it knows its last one. */
+static void proof_check_links(void)
+{
+	unsigned int index = nondet_uint(), i;
+	struct tw_list *list = &proof_heads[index];
+	struct hlist_node **at = &list->first;
+
+	__CPROVER_assume(index < PROOF_SLOTS * 4);
+	if (tw_list_empty(list))
+		return;
+	for (i = 0; i < PROOF_TIMERS && !tw_list_is_end(*at); i++) {
+		__CPROVER_assert((*at)->pprev == at, "a timer knows what points to it");
+		at = &(*at)->next;
+	}
+	__CPROVER_assert(*at == tw_list_end(list), "the last one points to the list");
+	__CPROVER_assert(list->tail == at, "the list knows its last one");
+}
+
 /* Up to @reach ticks ahead; 0 is any distance. */
 static void proof_enqueue_all(struct tw_wheel *w, u64 reach)
 {
@@ -237,7 +255,10 @@ void prove_bits_after_dequeue(void)
 	__CPROVER_assume(gone < PROOF_TIMERS);
 	proof_enqueue_all(w, PROOF_SLOTS * 2 + 2);
 	tw_wheel_dequeue(w, &proof_timers[gone]);
+	__CPROVER_assert(*proof_timers[gone].link.pprev != &proof_timers[gone].link,
+			 "what pointed to it does no more");
 	proof_check_bits(w);
+	proof_check_links();
 }
 
 static inline unsigned long tw_periodic_lock(struct twheel_periodic *p)
