@@ -353,6 +353,9 @@ TWHEEL_API int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns);
  * Return: 1, and its callback is not called for that deadline; 0 (it was not pending; its callback
  * may run in another thread).
  */
+#ifdef __GNUC_GNU_INLINE__
+extern	/* The inline of GNU's C90 needs it, or each object has the function. */
+#endif
 TWHEEL_API inline int twheel_cancel(struct twheel_timer *timer)
 {
 	if (__atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) >= 0)

@@ -113,6 +113,18 @@ header() {
 	result $status "twheel.h, $1" cat "$work/log"
 }
 
+# inlines STANDARD COMPILER: only the library defines what it has as well as inline
+inlines() {
+	local status=0
+
+	echo 'int end(struct twheel_timer *t); int end(struct twheel_timer *t) { return twheel_cancel(t); }' |
+		"$2" "-std=$1" -O0 -Wall -Werror -I"$ROOT/tools/lib" -include twheel.h -x c -c \
+			-o "$work/inlines.o" - > "$work/log" 2>&1 &&
+		nm "$work/inlines.o" >> "$work/log" || status=1
+	grep -q ' U twheel_cancel$' "$work/log" || status=1
+	result $status "twheel_cancel() inline, $1, $2" cat "$work/log"
+}
+
 strict=(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wcast-qual -Wcast-align -Wshadow
 	-Wundef -Werror -I"$ROOT/include/uapi" -I"$ROOT/tools/lib")
 
@@ -136,6 +148,10 @@ headers() {
 	header C11 clang-14 -std=c11 -x c
 	for year in 11 14 17 20; do
 		header "C++$year" g++ "-std=c++$year" -x c++ -Wold-style-cast
+	done
+	for year in gnu90 gnu17; do
+		inlines $year gcc
+		inlines $year clang-14
 	done
 	header "C++11, clang" clang++-14 -std=c++11 -x c++ -Wold-style-cast \
 		-Wzero-as-null-pointer-constant
