@@ -7,10 +7,11 @@
 # shellcheck disable=SC2034 # scripts that source this use them
 SOURCE_SERIES=(6.1 6.12 7.2) STOCK_SERIES=(5.10 6.1 6.12)
 
-# own_source SUITE FOLDER: write the machine's own source entry, changed to SUITE, into
-# FOLDER. The first entry of the machine's suite counts, in either of apt's two formats.
+# own_source SUITE FOLDER [TYPE]: write the machine's own source entry, changed to SUITE and to
+# that type, deb or deb-src, into FOLDER. The first entry of the machine's suite counts, in either
+# of apt's two formats.
 own_source() {
-	local own files=() file
+	local own files=() file type=${3:-deb}
 
 	own=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 	[ -n "$own" ] || die "/etc/os-release has no VERSION_CODENAME" \
@@ -18,8 +19,9 @@ own_source() {
 	for file in /etc/apt/sources.list.d/*.sources; do
 		[ ! -e "$file" ] || files+=("$file")
 	done
-	[ ${#files[@]} = 0 ] || awk -v RS= -v own="$own" -v suite="$1" '
+	[ ${#files[@]} = 0 ] || awk -v RS= -v own="$own" -v suite="$1" -v type="$type" '
 		$0 ~ "(^|\n)Suites:[^\n]*[ \t]" own "([ \t\n]|$)" {
+			sub(/Types:[^\n]*/, "Types: " type)
 			sub(/Suites:[^\n]*/, "Suites: " suite)
 			sub(/Components:[^\n]*/, "Components: main")
 			print
@@ -34,7 +36,7 @@ own_source() {
 		[ ! -e "$file" ] || files+=("$file")
 	done
 	[ ${#files[@]} = 0 ] || sed -n "/^deb .* $own /{
-		s/ $own .*/ $1 main/p
+		s/^deb \(.*\) $own .*/$type \1 $1 main/p
 		q
 	}" "${files[@]}" > "$2/other.list"
 	[ -s "$2/other.list" ] ||
@@ -43,10 +45,10 @@ own_source() {
 }
 
 # suite SUITE [ARCHITECTURE]: set suite_apt to the options by which apt reads that suite, and
-# leaves the machine's own lists alone. Set suite_folder to where it keeps things. Lists older
-# than a day are read again; without a network old ones will do.
+# leaves the machine's own lists alone. "source" is for packages of sources. Set suite_folder to
+# where it keeps things. Lists older than a day are read again; without a network old ones will do.
 suite() {
-	local folder=$CACHE/apt-$1${2:+-$2}
+	local folder=$CACHE/apt-$1${2:+-$2} type=deb
 
 	# shellcheck disable=SC2034 # for arch.sh
 	suite_folder=$folder
@@ -55,10 +57,14 @@ suite() {
 		-oDir::Etc::sourceparts="$folder/parts"
 		-oDir::State::lists="$folder/lists" -oDir::Cache="$folder/cache"
 		-oDir::State::status=/dev/null -oAPT::Sandbox::User=root)
-	[ -z "${2:-}" ] || suite_apt+=(-oAPT::Architecture="$2" -oAPT::Architectures="$2")
+	case ${2:-} in
+	'') ;;
+	source) type=deb-src ;;
+	*) suite_apt+=(-oAPT::Architecture="$2" -oAPT::Architectures="$2") ;;
+	esac
 	[ -z "$(find "$folder/read" -mtime -1 2>/dev/null)" ] || return 0
 	rm -f "$folder"/parts/*
-	own_source "$1" "$folder/parts"
+	own_source "$1" "$folder/parts" "$type"
 	say "reading the package lists of Debian's $1${2:+ for $2}"
 	if apt-get "${suite_apt[@]}" --error-on=any update \
 		> "$folder/update.log" 2>&1 < /dev/null; then
@@ -112,6 +118,24 @@ suite_tool() {
 	done
 	rm -rf "$tool"
 	mv "$tool.part" "$tool"
+}
+
+# suite_source SUITE PACKAGE: the source of that package, with Debian's own patches, unpacked in the
+# cache. Sets source_folder.
+suite_source() {
+	local package=$2 version
+
+	suite "$1" source
+	version=$(apt-cache "${suite_apt[@]}" showsrc --only-source "$package" |
+		sed -n 's/^Version: //p' | head -n 1)
+	[ -n "$version" ] || die "$1 has no source of $package" \
+		"see what it has, and say so where suite_source is called"
+	source_folder=$CACHE/source-$package-$version
+	[ ! -e "$source_folder" ] || return 0
+	mkdir -p "$SCRATCH/$package"
+	run_logged "$CACHE/fetch.log" "fetching the source of $package $version" \
+		env -C "$SCRATCH/$package" apt-get "${suite_apt[@]}" source "$package=$version"
+	mv "$SCRATCH/$package"/*/ "$source_folder"
 }
 
 # kernel_source SERIES: where the unpacked source is. Sets source_version and
