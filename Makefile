@@ -13,7 +13,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 	tools_uninstall man man_install man_uninstall \
 	demo modules_clean clean distclean help \
 	dist packages rpm intree intree-check series series-check \
-	check library simulation interleave engine style features matrix bench models proofs torture restore fuzz attack ports mutants
+	check library simulation interleave engine style features matrix bench models proofs torture restore fuzz attack ports programs mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -157,6 +157,9 @@ attack:
 ports:
 	tools/test/ports/run.sh $(PORTS)
 
+programs:
+	tools/test/programs/run.sh $(LOOPS)
+
 mutants:
 	tools/test/mutants/run.sh $(MUTANTS)
 
@@ -230,6 +233,9 @@ help:
 	@echo '  make ports            move modules of the kernel to twheel, as migration.md says,'
 	@echo '                          and drive their traffic beside the stock ones'
 	@echo '                          PORTS="name ...": only these'
+	@echo '  make programs         libuv and libevent on a process wheel, with their own tests'
+	@echo '                          LOOPS="name ...": only these'
+	@echo '                          COST=n: count the instructions that n timers cost'
 	@echo '  make mutants          change engine, core and API in one place at a time,'
 	@echo '                          and see the tests notice it (hours)'
 	@echo '                          MUTANTS="file ...": only these; EVERY=n; JOBS=n'
