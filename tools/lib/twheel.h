@@ -235,10 +235,11 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
 TWHEEL_API int twheel_fd(struct twheel *wheel);
 
 /*
- * twheel_next() - when twheel_run() should be called next, which may have passed. It is exact
- * unless the first timer was cancelled or extended: that does not make it later, but a
- * twheel_run() that has something to do. 0: a call serves the wheel at present. More than
- * TWHEEL_NEVER: there is nothing to do, or the wheel is stopped
+ * twheel_next() - when twheel_run() should be called next, which may have passed. No timer is due
+ * before that. None may be due then, either: there are many timers to move, or the first one was
+ * cancelled or extended. Only a twheel_run() that has something to do makes it later. 0: a call
+ * serves the wheel at present. More than TWHEEL_NEVER: there is nothing to do, or the wheel is
+ * stopped
  */
 TWHEEL_API uint64_t twheel_next(struct twheel *wheel);
 
