@@ -191,7 +191,7 @@ loop_compare() {
 
 # loop_timers: many timers, by timers.c, on a clock that stands still between rounds
 loop_timers() {
-	local status=0
+	local status=0 once=0
 
 	for kind in "${kinds[@]}"; do
 		gcc -O2 -g -Wall -Wextra -Werror -D"LOOP_${name^^}" -I"$ROOT/tools/lib" \
@@ -200,9 +200,13 @@ loop_timers() {
 		"$work/$kind.timers" 100000 check > "$SCRATCH/$kind.timers" || :
 		echo "       $name with its $kind, timers of 1 ms to a minute:" \
 			"$(cat "$SCRATCH/$kind.timers")"
+		"$work/$kind.timers" 10000 once > "$SCRATCH/$kind.once" || :
 	done
 	grep -qx '100000 fired, 0 early, 0 late, 0 out of order' "$SCRATCH/wheel.timers" || status=1
 	result $status "$name: timers fire in their round, and in the order in which they were started"
+	grep -qx '0 rounds in vain, 10000 fired, 0 early, 0 late, 0 out of order' \
+		"$SCRATCH/wheel.once" || once=1
+	result $once "$name: a round that sleeps calls a callback" cat "$SCRATCH/wheel.once"
 }
 
 # loop_cost: the instructions of each operation, by the function of timers.c that does it
