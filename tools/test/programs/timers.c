@@ -5,7 +5,7 @@
  * own, so a minute of rounds takes no time.
  *
  * Arguments: how many timers; "check" to look at each that fires; "once" to do so in rounds that
- * sleep until one does. The last timer never fires.
+ * sleep until one does; "fork" to do so in a child. The last timer never fires.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ROUNDS		60000		/* of 1 ms each: the longest delay */
 #define NEVER_MS	1000000000
@@ -85,6 +87,11 @@ static inline void loop_round_once(void)
 {
 	uv_run(&loop, UV_RUN_ONCE);
 }
+
+static void loop_has_forked(void)
+{
+	uv_loop_fork(&loop);
+}
 #else
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -129,6 +136,11 @@ static inline void loop_round(void)
 static inline void loop_round_once(void)
 {
 	event_base_loop(base, EVLOOP_ONCE);
+}
+
+static void loop_has_forked(void)
+{
+	event_reinit(base);
 }
 #endif
 
@@ -228,10 +240,25 @@ static unsigned int rounds_once(void)
 	return vain;
 }
 
+/* A child does the rest. One timer is not pending meanwhile, and the child starts it. */
+static void go_on_in_child(void)
+{
+	pid_t child;
+
+	timer_stop(0);
+	child = fork();
+	if (child)
+		exit(waitpid(child, NULL, 0) != child);
+	loop_has_forked();
+	timer_start(0, timer_delay(count));
+}
+
 int main(int argc, char **argv)
 {
+	const char *mode = argc > 2 ? argv[2] : "";
+
 	count = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
-	checks = argc > 2;
+	checks = *mode;
 	loop_begin();
 	/* A loop without any timer ends at once. */
 	timer_start(count, NEVER_MS);
@@ -245,7 +272,9 @@ int main(int argc, char **argv)
 		phase_again(3);
 	}
 	begin_ms = now_ms;
-	if (checks && !strcmp(argv[2], "once"))
+	if (!strcmp(mode, "fork"))
+		go_on_in_child();
+	if (!strcmp(mode, "once"))
 		printf("%u rounds in vain, ", rounds_once());
 	else
 		phase_fire();
