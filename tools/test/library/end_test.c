@@ -160,6 +160,114 @@ TEST(fork_threads)
 	fork_with(true);
 }
 
+/* A timer of a loop that forks. twheel_stop() forgets deadlines, so the loop has them itself. */
+struct moving {
+	struct twheel_timer timer;
+	uint64_t deadline_ns;
+};
+
+static void moving_take(struct twheel_timer *timer, void *wheel)
+{
+	struct moving *moving = (struct moving *)timer;
+
+	CHECK(!twheel_pending(timer));
+	twheel_timer_init(timer, wheel, fire);
+	CHECK(twheel_arm_at(timer, moving->deadline_ns) == 0);
+}
+
+/* What the child may do with timers of the wheel that it has from its parent. None fires. */
+static void inherited_calls(struct moving *moving, uint64_t deadline_ns)
+{
+	struct twheel_timer *t = &moving->timer;
+
+	CHECK(twheel_pending(t) && twheel_deadline(t) == deadline_ns);
+	CHECK(twheel_remaining(t) <= deadline_ns);
+	CHECK(twheel_arm_at(t, 1) == -ESHUTDOWN && twheel_arm_range_at(t, 1, MS) == -ESHUTDOWN);
+	CHECK(twheel_arm(t, 1) == -ESHUTDOWN && twheel_arm_range(t, 1, MS) == -ESHUTDOWN);
+	CHECK(twheel_modify_at(t, 1) == -ESHUTDOWN && twheel_modify(t, 1) == -ESHUTDOWN);
+	CHECK(twheel_extend_at(t, 1) == 0 && twheel_extend_at(t, deadline_ns + 1) == 1);
+	CHECK(twheel_extend(t, 0) == 0 && twheel_pending(t));
+}
+
+static void inherited_ends(struct moving *moving)
+{
+	struct twheel_timer *t = &moving->timer;
+
+	CHECK(twheel_cancel(t) == 0 && twheel_cancel_sync(t) == 0);
+	CHECK(!twheel_pending(t) && twheel_deadline(t) > TWHEEL_NEVER);
+	CHECK(twheel_remaining(t) > TWHEEL_NEVER && twheel_extend_at(t, 1) == -ENOENT);
+	CHECK(twheel_modify_at(t, 1) == -ENOENT && twheel_arm_at(t, 1) == -ESHUTDOWN);
+	CHECK(twheel_shutdown_sync(t) == 0);
+}
+
+/* The child of a loop: another wheel, which takes the timers of the old one. */
+static void moving_fork(struct twheel *old, const struct twheel_config *config,
+			struct moving *timers, unsigned int count)
+{
+	struct twheel *wheel = twheel_create(config);
+	unsigned int i;
+
+	CHECK(wheel);
+	for (i = 0; i < count; i++)
+		inherited_calls(&timers[i], timers[i].deadline_ns);
+	CHECK(twheel_cancel(&timers[0].timer) == 1);
+	CHECK(twheel_cancel_sync(&timers[1].timer) == 1);
+	CHECK(twheel_shutdown_sync(&timers[2].timer) == 1);
+	CHECK(twheel_stop(old, moving_take, wheel) == count - 3);
+	for (i = 0; i < 3; i++)
+		inherited_ends(&timers[i]);
+	/* Nobody asks the old wheel about timers of the new one. */
+	CHECK(twheel_destroy(old) == 0);
+	for (i = 0; i < 3; i++) {
+		CHECK(!twheel_pending(&timers[i].timer) && twheel_cancel(&timers[i].timer) == 0);
+		moving_take(&timers[i].timer, wheel);
+	}
+	for (i = 0; i < count; i++) {
+		CHECK(twheel_set_now(wheel, timers[i].deadline_ns + MS) == 0);
+		CHECK(twheel_run(wheel, 1) == 0 && fired == i + 1 && last == &timers[i].timer);
+	}
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* Some are near, others on each level; some have been extended. */
+static void fork_loop_with(bool threads)
+{
+	const struct twheel_config config = {
+		.clock = TWHEEL_CLOCK_PROGRAM, .start_ns = 5 * MS, .threads = threads };
+	struct twheel *wheel = make(config);
+	static struct moving timers[40];
+	unsigned int i;
+	int status;
+	pid_t child;
+
+	for (i = 0; i < ARRAY_SIZE(timers); i++) {
+		timers[i].deadline_ns = 8 * MS << i;
+		twheel_timer_init(&timers[i].timer, wheel, fire);
+		CHECK(twheel_arm_at(&timers[i].timer, timers[i].deadline_ns >> i % 2) == 0);
+		CHECK(twheel_extend_at(&timers[i].timer, timers[i].deadline_ns) == i % 2);
+	}
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		moving_fork(wheel, &config, timers, ARRAY_SIZE(timers));
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0 && !fired);
+	CHECK(twheel_set_now(wheel, 64 * MS) == 0 && twheel_run(wheel, 64) == 0 && fired == 4);
+	CHECK(twheel_stop(wheel, NULL, NULL) == ARRAY_SIZE(timers) - 4);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+TEST(fork_loop)
+{
+	fork_loop_with(false);
+}
+
+TEST(fork_loop_threads)
+{
+	fork_loop_with(true);
+}
+
 static pid_t forked;
 
 static void fork_inside(struct twheel_timer *timer)
