@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The command twheel. What it makes of wrong words is in native/usage_test.sh.
-echo "1..40"
+echo "1..41"
 # shellcheck source=lib/tap.sh
 . /tap.sh
 
@@ -156,6 +156,8 @@ wants 0 '^ok 1 ' cell_test_later && wants 0 '^ok 1 ' period_test_later &&
 result $? tests_with_a_later_header
 wants 0 '^20 ms have passed$' example_libtwheel && wants 0 '^timer 2$' example_libtwheel_2
 result $? examples_of_the_library
+[ "$(example_twheel_loop | tr '\n' ' ')" = "first second first second from another thread " ]
+result $? example_of_a_loop
 
 loses_output info && loses_output after 1ms touch /tmp/ran && ! [ -e /tmp/ran ] &&
 	loses_output every 1ms && loses_output load --count 10 --max-delay 10ms &&

@@ -221,7 +221,7 @@ files_of_programs() {
 		supervisor uring_requests; do
 		cp "$TOOLS/examples/userspace/$example" "$root/bin/"
 	done
-	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel{,_2}} "$root/bin/"
+	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel{,_2},twheel_loop} "$root/bin/"
 	cp "$work"/later/*_later "$root/bin/"
 	with_libraries "$TOOLS"/test/device/lib_test_shared "$TOOLS/lib" \
 		"$root"
