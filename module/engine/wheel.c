@@ -110,30 +110,41 @@ static size_t buckets_room(const struct tw_wheel *w)
 	return BITS_TO_LONGS(w->nr) * BITS_PER_LONG;
 }
 
-/* tw_wheel_bytes() - how much tw_wheel_init() allocates */
+/* tw_wheel_bytes() - how much memory tw_wheel_init() and tw_wheel_init_in() take */
 size_t tw_wheel_bytes(const struct tw_wheel *w)
 {
 	return buckets_room(w) * sizeof(*w->buckets.heads) + buckets_room(w) / BITS_PER_BYTE;
 }
 
 /*
- * tw_wheel_init() - make the buckets of a wheel that stands at tick @now
+ * tw_wheel_init_in() - make the buckets of a wheel that stands at tick @now
  * @steps: tw_wheel_move_back() may be called
- * @node: the NUMA node for the memory
- *
- * Return: 0, -ENOMEM.
+ * @memory: of zeros, tw_wheel_bytes() of it
  */
-int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
+void tw_wheel_init_in(struct tw_wheel *w, u64 now, bool steps, void *memory)
 {
 	w->steps = steps;
 	wheel_set_now(w, now);
 	w->horizon = now;
 	tw_wheel_set_wake(w, TW_WHEEL_ASLEEP);
 
-	w->buckets.heads = tw_host_alloc(tw_wheel_bytes(w), node);
-	if (!w->buckets.heads)
-		return -ENOMEM;
+	w->buckets.heads = memory;
 	w->buckets.occupied = (unsigned long *)(w->buckets.heads + buckets_room(w));
+}
+
+/*
+ * tw_wheel_init() - tw_wheel_init_in() in memory that is allocated
+ * @node: the NUMA node for it
+ *
+ * Return: 0, -ENOMEM.
+ */
+int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
+{
+	void *memory = tw_host_alloc(tw_wheel_bytes(w), node);
+
+	if (!memory)
+		return -ENOMEM;
+	tw_wheel_init_in(w, now, steps, memory);
 	return 0;
 }
 

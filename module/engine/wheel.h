@@ -144,6 +144,7 @@ enum tw_advance {
 /* wheel.c */
 int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots);
 size_t tw_wheel_bytes(const struct tw_wheel *w);
+void tw_wheel_init_in(struct tw_wheel *w, u64 now, bool steps, void *memory);
 int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node);
 void tw_wheel_exit(struct tw_wheel *w);
 u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack);

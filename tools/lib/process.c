@@ -10,6 +10,9 @@ _Static_assert(offsetof(struct twheel_timer, tw_word) == offsetof(struct twheel_
 	       "a timer is a node and two pointers");
 _Static_assert(!offsetof(struct twheel, base), "a timer points to the first field of its wheel");
 
+/* A line of the cache. */
+#define PROCESS_LINE	64U
+
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 /* All wheels; with the mutex. */
 static struct twheel *process_wheels;
@@ -126,6 +129,8 @@ static bool config_valid(const struct twheel_config *config, u64 tick_ns, unsign
 		return false;
 	if (config->start_ns && config->clock < TWHEEL_CLOCK_VIRTUAL)
 		return false;
+	if (!config->alloc != !config->free)
+		return false;
 	return config->start_ns < TWHEEL_NEVER && tw_wheel_valid(tick_ns, slots);
 }
 
@@ -149,11 +154,31 @@ static int config_take(struct twheel_config *config, const void *given, size_t s
 	return 0;
 }
 
+/* In whole lines of the cache. */
+static size_t process_lines(size_t size)
+{
+	return (size + PROCESS_LINE - 1) & ~(size_t)(PROCESS_LINE - 1);
+}
+
+/* Memory of zeros. What calloc() has from the system takes no pages before it is written to. */
+static void *process_alloc_buckets(const struct twheel_config *config, size_t size)
+{
+	void *memory;
+
+	if (!config->alloc)
+		return calloc(1, size);
+	memory = config->alloc(PROCESS_LINE, process_lines(size));
+	return memory ? memset(memory, 0, size) : NULL;
+}
+
 static void process_free(struct twheel *w)
 {
-	tw_wheel_exit(&w->wheel);
+	void (*function)(void *memory) = w->free;
+
 	tw_alarm_close(w);
-	free(w);
+	if (w->buckets)
+		function(w->buckets);
+	function(w);
 }
 
 struct twheel *twheel_create_size(const struct twheel_config *given, size_t size)
@@ -161,6 +186,7 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 	struct twheel_config config;
 	unsigned int slots;
 	struct twheel *w;
+	bool steps;
 	u64 tick_ns;
 	int ret;
 
@@ -173,9 +199,11 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 		errno = -ret;
 		return NULL;
 	}
-	w = aligned_alloc(64, (sizeof(*w) + 63) & ~(size_t)63);
-	if (!w)
+	w = (config.alloc ?: aligned_alloc)(PROCESS_LINE, process_lines(sizeof(*w)));
+	if (!w) {
+		errno = ENOMEM;
 		return NULL;
+	}
 	*w = (struct twheel) {
 		.base		= { .wheel = w, .threads = config.threads || TW_CHECKED },
 		.odd		= config.threads || config.max_pending || TW_CHECKED,
@@ -186,12 +214,16 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 		.alarm_ns	= TW_WHEEL_ASLEEP,
 		.clock_ns	= config.start_ns,
 		.notify		= config.notify,
+		.free		= config.free ?: free,
 		.data		= config.data,
 	};
-	if (tw_wheel_shape(&w->wheel, tick_ns, slots) ||
-	    tw_wheel_init(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_keep(w)),
-			  tw_settable(w) || w->clock == TWHEEL_CLOCK_VIRTUAL, NUMA_NO_NODE) ||
-	    !process_list(w)) {
+	steps = tw_settable(w) || w->clock == TWHEEL_CLOCK_VIRTUAL;
+	if (!tw_wheel_shape(&w->wheel, tick_ns, slots))
+		w->buckets = process_alloc_buckets(&config, tw_wheel_bytes(&w->wheel));
+	if (w->buckets)
+		tw_wheel_init_in(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_keep(w)), steps,
+				 w->buckets);
+	if (!w->buckets || !process_list(w)) {
 		process_free(w);
 		errno = ENOMEM;
 		return NULL;

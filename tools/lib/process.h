@@ -62,6 +62,8 @@ enum tw_end {
  * @walks: twheel_walk() hands out timers: no bucket holds one
  * @walk: its lists: timers that are to be handed out, or to go back
  * @notify: see &twheel_config.notify
+ * @free: see &twheel_config.free
+ * @buckets: the memory of the engine's buckets
  * @clock_ns: the clock that stands still, or the latest time that another one has had here: it does
  *	not go back. 0 if the clock can be set
  */
@@ -91,6 +93,8 @@ struct twheel {
 	u64 clock_ns;
 	struct tw_list walk[2];
 	void (*notify)(struct twheel *w, uint64_t next_ns);
+	void (*free)(void *memory);
+	void *buckets;
 	void *data;
 	struct twheel *next;
 	struct twheel **pprev;

@@ -141,6 +141,9 @@ enum twheel_clock {
  *	descriptor. It wakes the loop, and has to return. It runs inside of that call, on its
  *	thread, and may call twheel_data() only. While a callback runs, it is not called: the loop
  *	asks again after that
+ * @alloc: NULL, or aligned_alloc() of the program's: twheel_create() calls it for all memory of the
+ *	wheel, and nothing else does. NULL from it is -ENOMEM
+ * @free: what twheel_destroy() frees that by; also NULL, or -EINVAL
  */
 struct twheel_config {
 	void *data;
@@ -151,6 +154,8 @@ struct twheel_config {
 	uint64_t max_pending;
 	bool threads;
 	void (*notify)(struct twheel *wheel, uint64_t next_ns);
+	void *(*alloc)(size_t alignment, size_t size);
+	void (*free)(void *memory);
 };
 
 /**

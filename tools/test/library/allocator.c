@@ -20,6 +20,8 @@ void __libc_free(void *memory);
 
 /* A call of the library runs. How often it has come here. */
 static bool watched;
+/* The wheel has an allocator of its own, and takes nothing from this one. */
+static bool has_own;
 static unsigned int visits;
 
 static void visit(void)
@@ -31,6 +33,7 @@ static void visit(void)
 		return;
 	watched = false;
 	visits++;
+	CHECK(!has_own);
 	child = fork();
 	if (!child)
 		_exit(0);
@@ -65,6 +68,33 @@ void *aligned_alloc(size_t alignment, size_t size)
 void free(void *memory)
 {
 	visit();
+	__libc_free(memory);
+}
+
+/* What has been allocated and not freed. */
+static int blocks;
+
+static void *own_alloc(size_t alignment, size_t size)
+{
+	void *memory;
+
+	has_own = false;
+	visit();
+	has_own = true;
+	CHECK(watched && size % alignment == 0);
+	memory = __libc_memalign(alignment, size);
+	CHECK(memory);
+	blocks++;
+	return memset(memory, 0xa5, size);
+}
+
+static void own_free(void *memory)
+{
+	has_own = false;
+	visit();
+	has_own = true;
+	CHECK(memory);
+	blocks--;
 	__libc_free(memory);
 }
 
@@ -146,17 +176,21 @@ int main(void)
 	unsigned int i, before;
 
 	setvbuf(stdout, NULL, _IONBF, 0);
-	for (i = 0; i <= 2 * TWHEEL_CLOCK_PROGRAM + 1; i++) {
-		config.clock = i / 2;
-		config.threads = i % 2;
+	for (i = 0; i <= 4 * TWHEEL_CLOCK_PROGRAM + 3; i++) {
+		config.clock = i / 4;
+		config.threads = i / 2 % 2;
+		has_own = i % 2;
+		config.alloc = has_own ? own_alloc : NULL;
+		config.free = has_own ? own_free : NULL;
 		before = visits;
 		watched = true;
 		wheel = twheel_create(&config);
-		CHECK(wheel && visits > before);
+		CHECK(wheel && visits > before && blocks == 2 * has_own);
 		use(wheel);
 		before = visits;
 		CHECK(twheel_destroy(wheel) == 0 && visits > before);
 		watched = false;
+		CHECK(blocks == 0);
 	}
 	printf("ok, %u calls of the allocator\n", visits);
 	return 0;

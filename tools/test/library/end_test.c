@@ -43,6 +43,47 @@ TEST_ON(descriptor, MONOTONIC, VIRTUAL)
 	CHECK(!twheel_pending(&timer) && twheel_cancel(&timer) == 0 && !fired);
 }
 
+/* How many calls of the allocator are left before one fails. */
+static int memory_left, blocks;
+
+static void *allocate(size_t alignment, size_t size)
+{
+	if (!memory_left)
+		return NULL;
+	memory_left--;
+	blocks++;
+	return aligned_alloc(alignment, size);
+}
+
+static void give_back(void *memory)
+{
+	CHECK(memory);
+	blocks--;
+	free(memory);
+}
+
+/* A wheel has its memory from the program's allocator, or is not made. */
+TEST(allocator)
+{
+	struct twheel_config config = { .alloc = allocate };
+	struct twheel *wheel;
+	int i;
+
+	memory_left = 2;
+	CHECK(!twheel_create(&config) && errno == EINVAL);
+	config.alloc = NULL;
+	config.free = give_back;
+	CHECK(!twheel_create(&config) && errno == EINVAL);
+	config.alloc = allocate;
+	wheel = make(config);
+	CHECK(blocks == 2 && twheel_destroy(wheel) == 0 && blocks == 0);
+	for (i = 0; i < 2; i++) {
+		memory_left = i;
+		errno = 0;
+		CHECK(!twheel_create(&config) && errno == ENOMEM && blocks == 0);
+	}
+}
+
 static void *wait_for_end(void *wheel)
 {
 	CHECK(twheel_wait(wheel, -1) == -ESHUTDOWN);
