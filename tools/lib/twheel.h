@@ -260,8 +260,14 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
 /*
  * twheel_run() - call the callbacks of what is due, @most of them, in the order of their ticks
  *
- * What a callback arms for the past waits for the next call, unless it was due already. A call also
- * moves timers, a bounded number. So it may return 1 and have called nothing.
+ * Timers of one tick come in the order in which they were armed. One that was moved or extended
+ * while pending, or armed for the past, has no place in that order. Nor has one that was pending
+ * while the clock was set back.
+ *
+ * What is due is what was when the call read the clock, at its beginning. A timer whose tick comes
+ * while callbacks run waits for the next call. So does what a callback arms for the past, unless it
+ * was due already. A call also moves timers, a bounded number. So it may return 1 and have called
+ * nothing.
  *
  * Return: 1 if there is more to do, or the wheel was stopped while a callback ran; else 0; -EBUSY
  * (another thread serves the wheel), -ESHUTDOWN (it is stopped), -EINVAL (@most is 0), -EBADF
@@ -283,6 +289,9 @@ TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers
 /*
  * twheel_advance() - set a virtual clock, also back, and call the callbacks of all that is due by
  * then, which see the new time. It stops just before TWHEEL_NEVER
+ *
+ * What was due before the call comes first, then the rest in the order of twheel_run(). What a
+ * callback arms for a time up to the new one waits for the next call, unless it was due already.
  *
  * Return: as twheel_next(). More than TWHEEL_NEVER also if the call did nothing, because the clock
  * is not virtual, the wheel is stopped, or a callback of it runs.

@@ -174,6 +174,64 @@ TEST(program_descriptor)
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
+#define ORDERED	3000
+
+static struct twheel_timer ordered[ORDERED];
+static int order_next;
+
+static void fire_in_order(struct twheel_timer *timer)
+{
+	CHECK(timer == &ordered[order_next]);
+	order_next++;
+	fire(timer);
+}
+
+static void time_passes(struct twheel_timer *timer)
+{
+	fire(timer);
+	CHECK(twheel_set_now(twheel_of(timer), 30 * MS) == 0);
+}
+
+/* A call has read the clock at its beginning: what becomes due meanwhile waits for the next. */
+TEST(due_when_called)
+{
+	struct twheel *wheel = make_program((struct twheel_config) { });
+	struct twheel_timer first, second, third;
+
+	twheel_timer_init(&first, wheel, time_passes);
+	twheel_timer_init(&second, wheel, fire);
+	twheel_timer_init(&third, wheel, fire);
+	CHECK(twheel_arm_at(&third, 21 * MS) == 0 && twheel_arm_at(&second, 20 * MS) == 0);
+	CHECK(twheel_arm_at(&first, 10 * MS) == 0 && twheel_set_now(wheel, 20 * MS) == 0);
+	CHECK(twheel_run(wheel, 8) == 0 && fired == 2 && last == &second);
+	CHECK(twheel_next(wheel) == 21 * MS);
+	CHECK(twheel_run(wheel, 8) == 0 && fired == 3 && last == &third);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* First what an earlier call has left, then what is past, then the ticks up to the new time. */
+TEST(advance_in_order)
+{
+	struct twheel *wheel = make((struct twheel_config) {
+		.clock = TWHEEL_CLOCK_VIRTUAL, .start_ns = 10 * MS });
+	static const uint64_t deadlines[] = {
+		5 * MS, 9 * MS, 7 * MS, 11 * MS, 12 * MS, 12 * MS - 1, 700 * MS };
+	int i;
+
+	order_next = 0;
+	for (i = 0; i < (int)ARRAY_SIZE(deadlines); i++)
+		twheel_timer_init(&ordered[i], wheel, fire_in_order);
+	for (i = 4; i < (int)ARRAY_SIZE(deadlines); i++)
+		CHECK(twheel_arm_at(&ordered[i], deadlines[i]) == 0);
+	CHECK(twheel_arm_at(&ordered[3], deadlines[3]) == 0);
+	for (i = 0; i < 2; i++)
+		CHECK(twheel_arm_at(&ordered[i], deadlines[i]) == 0);
+	CHECK(twheel_run(wheel, 1) == 1 && fired == 1);
+	CHECK(twheel_arm_at(&ordered[2], deadlines[2]) == 0);
+	CHECK(twheel_advance(wheel, 1000 * MS) > TWHEEL_NEVER && fired == ARRAY_SIZE(deadlines));
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
 #define LOOP_TIMERS	100
 
 static struct twheel_timer looping[LOOP_TIMERS];
@@ -220,18 +278,6 @@ TEST(program_loop)
 	}
 	CHECK(called > 0 && twheel_stop(wheel, NULL, NULL) == LOOP_TIMERS);
 	CHECK(twheel_destroy(wheel) == 0);
-}
-
-#define ORDERED	3000
-
-static struct twheel_timer ordered[ORDERED];
-static int order_next;
-
-static void fire_in_order(struct twheel_timer *timer)
-{
-	CHECK(timer == &ordered[order_next]);
-	order_next++;
-	fire(timer);
 }
 
 static void fire_after_all(struct twheel_timer *timer)
