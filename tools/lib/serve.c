@@ -241,12 +241,22 @@ int twheel_fd(struct twheel *w)
 	return fd;
 }
 
+int twheel_needs_fd(struct twheel *w)
+{
+	int ret;
+
+	tw_lock(w);
+	ret = w->end ? -ESHUTDOWN : w->base.threads || w->clock != TWHEEL_CLOCK_MONOTONIC;
+	tw_unlock(w);
+	return ret;
+}
+
 uint64_t twheel_next(struct twheel *w)
 {
 	u64 next;
 
 	tw_lock(w);
-	next = w->calls && !w->end ? 0 : serve_next_ns(w);
+	next = w->wheel.in_pass && !w->end ? 0 : serve_next_ns(w);
 	tw_unlock(w);
 	return next;
 }

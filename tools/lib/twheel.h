@@ -240,11 +240,21 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
 TWHEEL_API int twheel_fd(struct twheel *wheel);
 
 /*
+ * twheel_needs_fd() - whether a loop has to wait for the descriptor, or may sleep until
+ * twheel_next()
+ *
+ * It has to if several threads use the wheel, or if its clock is not CLOCK_MONOTONIC.
+ *
+ * Return: 1, 0; -ESHUTDOWN.
+ */
+TWHEEL_API int twheel_needs_fd(struct twheel *wheel);
+
+/*
  * twheel_next() - when twheel_run() should be called next, which may have passed. No timer is due
  * before that. None may be due then, either: there are many timers to move, or the first one was
  * cancelled or extended. Only a twheel_run() that has something to do makes it later. 0: a call
- * serves the wheel at present. More than TWHEEL_NEVER: there is nothing to do, or the wheel is
- * stopped
+ * serves the wheel at present. In a callback that has made such a call itself it is right again.
+ * More than TWHEEL_NEVER: there is nothing to do, or the wheel is stopped
  */
 TWHEEL_API uint64_t twheel_next(struct twheel *wheel);
 

@@ -77,7 +77,10 @@ static void serve_inside(struct twheel_timer *timer)
 	uint64_t now = twheel_now(wheel);
 
 	fire(timer);
+	CHECK(twheel_next(wheel) == 0);
 	CHECK(twheel_run(wheel, 8) == 0 && twheel_run(wheel, 8) == 0);
+	/* So a loop that the callback runs may sleep. */
+	CHECK(twheel_next(wheel) > TWHEEL_NEVER);
 	CHECK(twheel_advance(wheel, now + 1) > TWHEEL_NEVER && twheel_now(wheel) == now);
 }
 
@@ -190,6 +193,27 @@ static void time_passes(struct twheel_timer *timer)
 {
 	fire(timer);
 	CHECK(twheel_set_now(twheel_of(timer), 30 * MS) == 0);
+}
+
+#ifdef TWHEEL_CHECK
+#define LOCKED	true
+#else
+#define LOCKED	false
+#endif
+
+/* A wheel without threads has a lock in a library that finds mistakes. */
+TEST_ON(needs_fd, MONOTONIC, PROGRAM)
+{
+	struct twheel *wheel;
+	int threads;
+
+	for (threads = 0; threads < 2; threads++) {
+		wheel = make((struct twheel_config) { .clock = clock, .threads = threads });
+		CHECK(twheel_needs_fd(wheel) == (clock || threads || LOCKED));
+		CHECK(twheel_stop(wheel, NULL, NULL) == 0);
+		CHECK(twheel_needs_fd(wheel) == -ESHUTDOWN);
+		CHECK(twheel_destroy(wheel) == 0);
+	}
 }
 
 /* A call has read the clock at its beginning: what becomes due meanwhile waits for the next. */
