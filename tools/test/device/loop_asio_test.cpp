@@ -12,6 +12,7 @@ static std::unique_ptr<twheel_asio> asio;
 
 const bool loops_end = true;
 const bool loops_nest = false;
+const bool loops_sleep = false;
 const char *const loops_example = "asio_timeouts";
 
 int loops_start(struct twheel *wheel)

@@ -8,6 +8,7 @@
 
 const bool loops_end = true;
 const bool loops_nest = true;
+const bool loops_sleep = true;
 
 LOOPS_OF(ev, EV_DEFAULT)
 

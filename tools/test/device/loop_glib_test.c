@@ -11,6 +11,7 @@ static GMainLoop *main_loop;
 
 const bool loops_end;
 const bool loops_nest = true;
+const bool loops_sleep = true;
 
 static GMainContext *context_get(void)
 {

@@ -10,6 +10,7 @@ static struct event_base *base;
 
 const bool loops_end = true;
 const bool loops_nest;
+const bool loops_sleep;
 
 static struct event_base *base_get(void)
 {

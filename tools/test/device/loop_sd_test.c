@@ -11,6 +11,7 @@ static bool ended;
 
 const bool loops_end;
 const bool loops_nest;
+const bool loops_sleep;
 
 static sd_event *event_get(void)
 {

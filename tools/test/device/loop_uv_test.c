@@ -10,6 +10,7 @@ static uv_loop_t loop;
 
 const bool loops_end = true;
 const bool loops_nest;
+const bool loops_sleep;
 
 static uv_loop_t *loop_get(void)
 {

@@ -24,13 +24,30 @@ struct timeout {
 	unsigned int fired;
 };
 
+/* A test on a wheel that other threads may use, and on one that need not wake the loop. */
+#define TEST_EACH(name)							\
+static void name##_each(void);						\
+TEST(name)								\
+{									\
+	threads = true;							\
+	name##_each();							\
+}									\
+TEST(name##_alone)							\
+{									\
+	threads = false;						\
+	name##_each();							\
+	threads = true;							\
+}									\
+static void name##_each(void)
+
+static bool threads = true;
 static struct twheel *wheel;
 static struct timeout timeouts[CROWD];
 static unsigned int fired, wanted;
 
 static void loop_start(void)
 {
-	struct twheel_config config = { .threads = true };
+	struct twheel_config config = { .threads = threads };
 
 	wheel = twheel_create(&config);
 	NEED(wheel);
@@ -93,7 +110,7 @@ static void crowd_arm(struct twheel_timer *timer)
 }
 
 /* Delays count from the call, though the loop last woke up before that. */
-TEST(fire_on_time)
+TEST_EACH(fire_on_time)
 {
 	struct timeout first = { .fired = 0 };
 	unsigned int i;
@@ -113,7 +130,7 @@ static void timeout_cancels(unsigned int from, unsigned int to)
 }
 
 /* After so many callbacks the loop may serve others. It comes back for the rest. */
-TEST(go_on_after_others)
+TEST_EACH(go_on_after_others)
 {
 	unsigned int i;
 
@@ -143,7 +160,7 @@ static void timeout_serves(struct twheel_timer *timer)
 	CHECK_EQ(fired, 2);
 }
 
-TEST(served_in_callback)
+TEST_EACH(served_in_callback)
 {
 	unsigned int i;
 
@@ -170,7 +187,7 @@ static void timeout_ends_all(struct twheel_timer *timer)
 }
 
 /* Many that are due at once, again and again, let others come. */
-TEST(none_starves)
+TEST_EACH(none_starves)
 {
 	struct timeout last = { .fired = 0 };
 	unsigned int i;
@@ -184,7 +201,7 @@ TEST(none_starves)
 }
 
 /* A wheel is taken out with timers that have expired, and with others; another comes. */
-TEST(taken_out_with_timers)
+TEST_EACH(taken_out_with_timers)
 {
 	unsigned int i;
 
@@ -212,7 +229,7 @@ static void timeout_takes_out(struct twheel_timer *timer)
 }
 
 /* A callback takes the wheel out. A loop that can end does so, and else the last one ends it. */
-TEST(taken_out_by_callback)
+TEST_EACH(taken_out_by_callback)
 {
 	unsigned int i;
 
@@ -278,9 +295,56 @@ TEST(stopped_wheel_leaves)
 	loop_stop();
 }
 
-TEST(stopped_wheel_is_refused)
+/* Without threads, the loop's own stops it. */
+TEST(stopped_wheel_leaves_alone)
 {
-	wheel = twheel_create(NULL);
+	threads = false;
+	loop_start();
+	threads = true;
+	timeout_arm(&timeouts[0], timeout_over, HOUR);
+	loops_poll();
+	CHECK_EQ(twheel_stop(wheel, NULL, NULL), 1);
+	if (loops_end)
+		loops_run();
+	else
+		loops_poll();
+	CHECK(!loops_poll());
+	loop_stop();
+}
+
+static int next_fd(void)
+{
+	int fd = dup(STDOUT_FILENO);
+
+	NEED(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+/* A wheel of one thread takes no descriptor in loops that tell when they sleep. */
+TEST(descriptor_if_needed)
+{
+	int fd;
+
+	for (threads = false; ; threads = true) {
+		loop_start();
+		loop_stop();
+		loops_poll();
+		fd = next_fd();
+		loop_start();
+		CHECK_EQ(next_fd() != fd, threads || !loops_sleep);
+		loop_stop();
+		loops_poll();
+		if (threads)
+			break;
+	}
+}
+
+TEST_EACH(stopped_wheel_is_refused)
+{
+	struct twheel_config config = { .threads = threads };
+
+	wheel = twheel_create(&config);
 	NEED(wheel);
 	CHECK_EQ(twheel_stop(wheel, NULL, NULL), 0);
 	CHECK_EQ(loops_start(wheel), -ESHUTDOWN);
@@ -288,7 +352,7 @@ TEST(stopped_wheel_is_refused)
 }
 
 /* A child takes the wheel out of its own loop. The parent's goes on. */
-TEST(child_takes_it_out)
+TEST_EACH(child_takes_it_out)
 {
 	int status;
 	pid_t pid;

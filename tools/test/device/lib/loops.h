@@ -45,6 +45,8 @@ pid_t loops_fork(void);
 extern const bool loops_end;
 /* May a callback run the loop? */
 extern const bool loops_nest;
+/* Does it tell when it is going to sleep, so that it needs no descriptor? */
+extern const bool loops_sleep;
 /* The example for this loop. */
 extern const char *const loops_example;
 
