@@ -5,12 +5,13 @@
 #include <twheel/uv.h>
 
 #include "lib/loops.h"
+#include "lib/tap.h"
 
 static uv_loop_t loop;
 
 const bool loops_end = true;
 const bool loops_nest;
-const bool loops_sleep;
+const bool loops_sleep = true;
 
 static uv_loop_t *loop_get(void)
 {
@@ -46,4 +47,39 @@ pid_t loops_fork(void)
 	if (!pid)
 		uv_loop_fork(&loop);
 	return pid;
+}
+
+static unsigned int closed;
+
+static void count_closed(uv_handle_t *handle)
+{
+	CHECK(handle == loops_wheel.handle);
+	closed++;
+}
+
+/* The program is told when the loop has no handle of the wheel any more. */
+TEST(told_when_closed)
+{
+	struct twheel_config config = { .threads = false };
+	struct twheel *wheel;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		config.threads = i;
+		wheel = twheel_create(&config);
+		NEED(wheel);
+		NEED(!loops_start(wheel));
+		loops_wheel.closed = count_closed;
+		loops_poll();
+		/* It ends without a callback. */
+		uv_unref(loops_wheel.handle);
+		loops_run();
+		loops_stop();
+		CHECK_EQ(closed, i);
+		loops_run();
+		CHECK_EQ(closed, i + 1);
+		CHECK(!uv_loop_alive(&loop));
+		CHECK_EQ(twheel_destroy(wheel), 0);
+	}
+	CHECK(!uv_loop_close(&loop));
 }
