@@ -220,7 +220,7 @@ void tw_wheel_begin_round(struct tw_wheel *w, bool round)
 	/* Nothing is near a wake-up: tw_wheel_near() has one comparison for both. */
 	tw_wheel_set_wake(w, 0);
 	/* What an earlier round has found due goes first. */
-	if (round && tw_list_empty(&w->expiring))
+	if (round && !w->displaced && tw_list_empty(&w->expiring))
 		tw_list_splice(&w->due, &w->expiring);
 }
 
@@ -274,6 +274,23 @@ static void wheel_restart(struct tw_wheel *w, u64 now)
 }
 
 /*
+ * The clock was set back: empty the buckets, and then let the position go to @target. Returns
+ * false if the slice does not last, or if timers of before are still to be handed out.
+ */
+static noinline bool wheel_follow_back(struct tw_wheel *w, u64 target, unsigned int *slice)
+{
+	wheel_set_due(w, min(w->now, target));
+	while (tw_list_empty(&w->expiring) && w->displaced && *slice)
+		tw_wheel_displace(w, slice);
+	if (w->displaced)
+		return false;
+	wheel_restart(w, target);
+	/* The round looks at all of them, and at what callbacks have armed since the step. */
+	tw_list_splice(&w->due, &w->expiring);
+	return true;
+}
+
+/*
  * Nothing is left to do before the end of the position's block: go on to what is next, up
  * to @target.
  * Returns %TW_ADVANCE_DONE if nothing is left to do at all, and %TW_ADVANCE_MORE if the slice
@@ -315,27 +332,17 @@ static enum tw_advance wheel_leave_block(struct tw_wheel *w, u64 target, unsigne
 enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice)
 {
 	w->cascaded = 0;
-	if (likely(!w->displaced))
-		w->horizon = max(w->now, target);
+	if (unlikely(w->displaced) && !wheel_follow_back(w, target, slice))
+		return tw_list_empty(&w->expiring) ? TW_ADVANCE_MORE : TW_ADVANCE_DUE;
+	w->horizon = max(w->now, target);
 	tw_wheel_set_wake(w, w->wake);
 	/* The position may be ahead of a clock that was set back. */
-	if (unlikely(w->steps))
+	if (unlikely(w->goes_back))
 		wheel_set_due(w, min(w->now, target));
 	while (tw_list_empty(&w->expiring)) {
 		u64 end = wheel_block_end(w, w->now);
 		enum tw_advance turn;
 
-		if (unlikely(w->displaced)) {
-			if (!*slice)
-				return TW_ADVANCE_MORE;
-			tw_wheel_displace(w, slice);
-			if (w->displaced)
-				continue;
-			wheel_restart(w, target);
-			/* This round looks at all of them: nothing has been served since the step. */
-			tw_list_splice(&w->due, &w->expiring);
-			continue;
-		}
 		/* Within a block no bucket of an upper level is in the way. */
 		if (w->active & BIT_ULL(0) && w->now < min(end, target)) {
 			wheel_gather(w, min(end, target));
@@ -360,7 +367,7 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
  * Put a timer back that is not due yet.
  *
  * After the clock was set back, the position may be past the timer's tick. Then the
- * timer waits in @due until tw_wheel_move_back() has put the position right.
+ * timer waits in @due until the position has gone back.
  */
 static void wheel_defer(struct tw_wheel *w, struct twheel_node *node, u64 word)
 {
@@ -368,7 +375,7 @@ static void wheel_defer(struct tw_wheel *w, struct twheel_node *node, u64 word)
 
 	tw_wheel_dequeue(w, node);
 	w->requeued++;
-	if (likely(tick > w->now))
+	if (likely(tick > w->now && !w->displaced))
 		wheel_requeue(w, node, tick);
 	else
 		tw_list_append(&w->due, node);
@@ -493,7 +500,7 @@ void tw_wheel_move_forward(struct tw_wheel *w, u64 now)
  */
 void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 {
-	if (w->displaced || !w->steps) {
+	if (w->displaced || !w->goes_back) {
 		wheel_set_due(w, min(w->now, now));
 		tw_wheel_set_wake(w, min(w->wake, now));
 		return;

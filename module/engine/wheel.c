@@ -118,12 +118,12 @@ size_t tw_wheel_bytes(const struct tw_wheel *w)
 
 /*
  * tw_wheel_init_in() - make the buckets of a wheel that stands at tick @now
- * @steps: tw_wheel_move_back() may be called
+ * @goes_back: tw_wheel_move_back() may be called
  * @memory: of zeros, tw_wheel_bytes() of it
  */
-void tw_wheel_init_in(struct tw_wheel *w, u64 now, bool steps, void *memory)
+void tw_wheel_init_in(struct tw_wheel *w, u64 now, bool goes_back, void *memory)
 {
-	w->steps = steps;
+	w->goes_back = goes_back;
 	wheel_set_now(w, now);
 	w->horizon = now;
 	tw_wheel_set_wake(w, TW_WHEEL_ASLEEP);
@@ -138,13 +138,13 @@ void tw_wheel_init_in(struct tw_wheel *w, u64 now, bool steps, void *memory)
  *
  * Return: 0, -ENOMEM.
  */
-int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
+int tw_wheel_init(struct tw_wheel *w, u64 now, bool goes_back, int node)
 {
 	void *memory = tw_host_alloc(tw_wheel_bytes(w), node);
 
 	if (!memory)
 		return -ENOMEM;
-	tw_wheel_init_in(w, now, steps, memory);
+	tw_wheel_init_in(w, now, goes_back, memory);
 	return 0;
 }
 

@@ -74,7 +74,7 @@ struct tw_wheel_row {
  * @nr: how many buckets all levels have
  * @active: bit mask of levels; one without a bit holds no timer
  * @buckets: where timers are
- * @steps: tw_wheel_move_back() may be called
+ * @goes_back: tw_wheel_move_back() may be called
  * @displaced: 0, or timers leave all buckets for @due: how many words of the bitmap may still
  *	have bits
  * @quiet: the last tick before upper levels need anything, as found by
@@ -114,7 +114,7 @@ struct tw_wheel {
 	u64 quiet;
 	unsigned int levels;
 	unsigned int displaced;
-	bool steps;
+	bool goes_back;
 	bool in_pass;
 	struct tw_list due;
 	struct tw_list expiring;
@@ -144,8 +144,8 @@ enum tw_advance {
 /* wheel.c */
 int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots);
 size_t tw_wheel_bytes(const struct tw_wheel *w);
-void tw_wheel_init_in(struct tw_wheel *w, u64 now, bool steps, void *memory);
-int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node);
+void tw_wheel_init_in(struct tw_wheel *w, u64 now, bool goes_back, void *memory);
+int tw_wheel_init(struct tw_wheel *w, u64 now, bool goes_back, int node);
 void tw_wheel_exit(struct tw_wheel *w);
 u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack);
 void tw_wheel_emptied(struct tw_wheel *w, struct tw_list *list);

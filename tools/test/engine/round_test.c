@@ -348,6 +348,38 @@ static void back_again_is_due_no_more(struct kunit *test)
 	rig_exit(&rig);
 }
 
+/* The device begins a round with each slice of a search. The search ends, and loses no timer. */
+static void back_in_a_round_for_each_slice(struct kunit *test)
+{
+	unsigned int i, n = 40, guard = 1000;
+	enum tw_advance turn;
+	struct rig rig;
+
+	rig_init(&rig, test, "a round a slice", 1, 16, 1000, n);
+	rig_add(&rig, 0, 100000);
+	for (i = 1; i < n; i++)
+		rig_add(&rig, i, 1001 + i % 20);
+	rig_back(&rig, 500);
+	do {
+		unsigned int slice = 8;
+
+		tw_wheel_begin_round(&rig.w, true);
+		do {
+			KUNIT_EXPECT_TRUE_MSG(test, !rig_pop(&rig.w, &slice), "early");
+			turn = tw_wheel_due(&rig.w) ? TW_ADVANCE_MORE :
+						      tw_wheel_advance(&rig.w, 500, &slice);
+		} while (turn == TW_ADVANCE_DUE);
+	} while (turn == TW_ADVANCE_MORE && --guard);
+	KUNIT_EXPECT_GT_MSG(test, guard, 0, "the search has no end");
+	KUNIT_EXPECT_EQ(test, rig.w.now, 500);
+	tw_wheel_next_event(&rig.w);
+	rig.stepped = false;
+	rig_audit(&rig);
+	rig_follow(&rig, 100000);
+	KUNIT_EXPECT_EQ(test, rig.fired, n);
+	rig_exit(&rig);
+}
+
 static void back_forgets_what_was_quiet(struct kunit *test)
 {
 	unsigned int i, n = 10;
@@ -471,6 +503,7 @@ static struct kunit_case round_cases[] = {
 	KUNIT_CASE(pass_moves_to_its_tick),
 	KUNIT_CASE(back_again_wakes_again),
 	KUNIT_CASE(back_again_is_due_no_more),
+	KUNIT_CASE(back_in_a_round_for_each_slice),
 	KUNIT_CASE(back_forgets_what_was_quiet),
 	KUNIT_CASE(crowd_needs_the_end_of_a_block),
 	KUNIT_CASE(forward_makes_a_crowd),
