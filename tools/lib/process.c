@@ -186,7 +186,7 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 	struct twheel_config config;
 	unsigned int slots;
 	struct twheel *w;
-	bool steps;
+	bool goes_back;
 	u64 tick_ns;
 	int ret;
 
@@ -217,11 +217,11 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 		.free		= config.free ?: free,
 		.data		= config.data,
 	};
-	steps = tw_settable(w) || w->clock == TWHEEL_CLOCK_VIRTUAL;
+	goes_back = tw_settable(w) || w->clock == TWHEEL_CLOCK_VIRTUAL;
 	if (!tw_wheel_shape(&w->wheel, tick_ns, slots))
 		w->buckets = process_alloc_buckets(&config, tw_wheel_bytes(&w->wheel));
 	if (w->buckets)
-		tw_wheel_init_in(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_keep(w)), steps,
+		tw_wheel_init_in(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_keep(w)), goes_back,
 				 w->buckets);
 	if (!w->buckets || !process_list(w)) {
 		process_free(w);

@@ -74,23 +74,28 @@ static void walk_put_back(struct twheel *w, u64 horizon)
 {
 	struct tw_list *list = &w->walk[0], *past = &w->walk[1];
 	struct tw_wheel *wheel = &w->wheel;
-	const u64 displaced = wheel->horizon;
+	const u64 all_past = wheel->horizon;
+	/* A round that is not over still comes to the ticks up to its horizon. */
+	u64 past_until = wheel->now;
 	struct twheel_node *node;
 	unsigned int slice;
 
 	while (!w->end) {
-		walk_set_horizon(wheel, horizon);
-		if (tw_list_empty(list))
+		if (tw_list_empty(list)) {
 			tw_list_splice(&wheel->due, list);
+			past_until = horizon;
+		}
+		walk_set_horizon(wheel, past_until);
 		for (slice = WALK_SLICE; slice && (node = walk_take(wheel, list)); slice--)
 			walk_put(wheel, node, past);
 		if (tw_list_empty(list) && tw_list_empty(&wheel->due))
 			break;
 		/* What other threads arm now comes after those that still have to go back. */
-		walk_set_horizon(wheel, displaced);
+		walk_set_horizon(wheel, all_past);
 		tw_unlock(w);
 		tw_lock(w);
 	}
+	walk_set_horizon(wheel, horizon);
 	tw_walk_end(w);
 }
 
@@ -118,6 +123,7 @@ static int walk_wheel(struct twheel *w, int (*function)(struct twheel_timer *tim
 	w->walks = true;
 	tw_wheel_begin_round(wheel, false);
 	tw_wheel_begin_displace(wheel);
+	/* In one hold of the lock: what other threads arm has to come after all of them. */
 	while (wheel->displaced)
 		tw_wheel_displace(wheel, &slice);
 	tw_list_splice(&wheel->expiring, &w->walk[0]);

@@ -306,6 +306,39 @@ TEST(in_a_callback)
 	CHECK(fired == 5 && last == &walk_timers[3] && twheel_destroy(wheel) == 0);
 }
 
+static int round_next;
+
+/* In the order of their ticks; and the callback of the first one walks. */
+static void walk_in_round(struct twheel_timer *timer)
+{
+	int calls = 0;
+
+	CHECK(timer == &walk_timers[round_next++]);
+	if (round_next == 1)
+		CHECK(twheel_walk(twheel_of(timer), walk_counts, &calls) == 0 && calls == 3);
+}
+
+/* A round that is not over goes on in the order of ticks, and to its end. */
+TEST_ON(in_a_round, VIRTUAL, PROGRAM)
+{
+	struct twheel *wheel = make((struct twheel_config) { .clock = clock });
+	int i;
+
+	round_next = 0;
+	for (i = 0; i < 4; i++) {
+		twheel_timer_init(&walk_timers[i], wheel, walk_in_round);
+		CHECK(twheel_arm_at(&walk_timers[i], (10 + i * 200) * MS) == 0);
+	}
+	if (clock == TWHEEL_CLOCK_VIRTUAL) {
+		CHECK(twheel_advance(wheel, 1000 * MS) > TWHEEL_NEVER);
+	} else {
+		CHECK(twheel_set_now(wheel, 1000 * MS) == 0);
+		while (twheel_run(wheel, 1) == 1)
+			CHECK(twheel_walk(wheel, walk_counts, &i) == 0);
+	}
+	CHECK(round_next == 4 && twheel_destroy(wheel) == 0);
+}
+
 static uint64_t walk_notified;
 
 static void walk_notify(struct twheel *wheel, uint64_t next_ns)
