@@ -53,12 +53,12 @@ static inline void twheel_ev_sleeps(struct ev_loop *loop, ev_prepare *prepare, i
 	uint64_t next = twheel_next(ev->wheel), now;
 
 	(void)revents;
-	if (next == ev->next_ns)
-		return;
-	if (twheel_needs_fd(ev->wheel) < 0) {
+	if (next > TWHEEL_NEVER && twheel_needs_fd(ev->wheel) < 0) {
 		twheel_ev_stop(ev);
 		return;
 	}
+	if (next == ev->next_ns)
+		return;
 	ev_now_update(loop);
 	now = twheel_now(ev->wheel);
 	ev->next_ns = next;

@@ -23,11 +23,12 @@ static inline gboolean twheel_glib_prepare(GSource *source, gint *timeout)
 	uint64_t next = twheel_next(wheel), now = twheel_now(wheel);
 	uint64_t ms = next > now ? (next - now - 1) / 1000000 + 1 : 0;
 
-	if (next > TWHEEL_NEVER)
-		*timeout = -1;
-	else
-		*timeout = ms < G_MAXINT ? (gint)ms : G_MAXINT;
-	return ms == 0;
+	*timeout = ms < G_MAXINT ? (gint)ms : G_MAXINT;
+	if (next <= TWHEEL_NEVER)
+		return ms == 0;
+	*timeout = -1;
+	/* It is empty, or stopped. */
+	return twheel_needs_fd(wheel) < 0;
 }
 
 static inline gboolean twheel_glib_check(GSource *source)

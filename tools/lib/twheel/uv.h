@@ -17,6 +17,8 @@ struct twheel_uv {
 	struct twheel *wheel;
 	/* What the timer is set for; 1, which is no tick: that is not known. */
 	uint64_t next_ns;
+	/* It has gone off in this round of the loop. */
+	int went_off;
 };
 
 /* After so many callbacks the loop serves others. A wheel that is stopped leaves the loop. */
@@ -33,6 +35,7 @@ static inline void twheel_uv_due(uv_timer_t *timer)
 	struct twheel_uv *uv = (struct twheel_uv *)timer->data;
 
 	uv->next_ns = 1;
+	uv->went_off = 1;
 	twheel_run(uv->wheel, 64);
 }
 
@@ -41,22 +44,24 @@ static inline void twheel_uv_sleeps(uv_prepare_t *prepare)
 {
 	struct twheel_uv *uv = (struct twheel_uv *)prepare->data;
 	uint64_t next = twheel_next(uv->wheel), now;
+	int went_off = uv->went_off;
 
-	if (next == uv->next_ns)
-		return;
-	if (twheel_needs_fd(uv->wheel) < 0) {
+	uv->went_off = 0;
+	if (next > TWHEEL_NEVER && twheel_needs_fd(uv->wheel) < 0) {
 		uv_prepare_stop(prepare);
 		uv_timer_stop(&uv->timer);
 		return;
 	}
+	if (next == uv->next_ns)
+		return;
 	uv_update_time(prepare->loop);
 	now = twheel_now(uv->wheel);
 	uv->next_ns = next;
 	uv_timer_start(&uv->timer, twheel_uv_due,
 		       next > now ? (next - now - 1) / 1000000 + 1 : 0, 0);
 	/* A loop that is run without waiting looks at its timers before this. */
-	if (next <= now)
-		twheel_uv_due(&uv->timer);
+	if (next <= now && !went_off)
+		twheel_run(uv->wheel, 64);
 }
 
 static inline void twheel_uv_timer_closed(uv_handle_t *timer)
@@ -85,6 +90,7 @@ static inline int twheel_uv_start(struct twheel_uv *uv, uv_loop_t *loop, struct 
 	uv->closed = NULL;
 	uv->wheel = wheel;
 	uv->next_ns = 1;
+	uv->went_off = 0;
 	if (ret < 0)
 		return ret;
 	if (ret) {

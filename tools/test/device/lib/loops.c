@@ -278,6 +278,32 @@ static void *other_stops(void *arg)
 	return NULL;
 }
 
+/* What was taken out is gone from the loop. */
+static void loop_settle(void)
+{
+	loops_poll();
+	loops_poll();
+}
+
+/* A loop has seen the wheel, armed or empty, and then it is stopped. */
+static void loop_stops_wheel(bool empty)
+{
+	threads = false;
+	loop_start();
+	threads = true;
+	if (!empty)
+		timeout_arm(&timeouts[0], timeout_over, HOUR);
+	loops_poll();
+	CHECK_EQ(twheel_stop(wheel, NULL, NULL), !empty);
+	if (loops_end)
+		loops_run();
+	else
+		loops_poll();
+	CHECK(!loops_poll());
+	loop_stop();
+	loop_settle();
+}
+
 /* A wheel that is stopped leaves the loop, which would else never sleep. */
 TEST(stopped_wheel_leaves)
 {
@@ -298,25 +324,8 @@ TEST(stopped_wheel_leaves)
 /* Without threads, the loop's own stops it. */
 TEST(stopped_wheel_leaves_alone)
 {
-	threads = false;
-	loop_start();
-	threads = true;
-	timeout_arm(&timeouts[0], timeout_over, HOUR);
-	loops_poll();
-	CHECK_EQ(twheel_stop(wheel, NULL, NULL), 1);
-	if (loops_end)
-		loops_run();
-	else
-		loops_poll();
-	CHECK(!loops_poll());
-	loop_stop();
-}
-
-/* What was taken out is gone from the loop. */
-static void loop_settle(void)
-{
-	loops_poll();
-	loops_poll();
+	loop_stops_wheel(false);
+	loop_stops_wheel(true);
 }
 
 static int next_fd(void)
