@@ -121,7 +121,9 @@ void tw_alarm_lower(struct twheel *w)
 	if (next < w->alarm_ns)
 		alarm_set(w, next);
 	alarm_show(w);
-	alarm_notify(w, next);
+	/* In a callback that has served the wheel itself: the loop asks again after it. */
+	if (!w->calls)
+		alarm_notify(w, next);
 }
 
 /* tw_alarm_stop() - with the lock: tell all who wait that the wheel is stopped */
@@ -374,10 +376,10 @@ static unsigned int serve_due(struct twheel *w, struct tw_call *call,
 }
 
 /*
- * With the lock: whether a call that serves the wheel has nothing to do. Nothing is due, and
- * nothing is to be moved before the present block of level 0 ends. So the position stays where it
- * is. It is not far behind, and new timers go to the levels that they belong to. A clock that can
- * be set is looked at in each call.
+ * With the lock, if there is one: whether a call that serves the wheel has nothing to do. Nothing
+ * is due, and nothing is to be moved before the present block of level 0 ends. So the position
+ * stays where it is. It is not far behind, and new timers go to the levels that they belong to. A
+ * clock that can be set is looked at in each call.
  */
 static inline bool serve_is_idle(const struct twheel *w, u64 now)
 {
@@ -516,7 +518,8 @@ uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)
 	if (w->clock != TWHEEL_CLOCK_VIRTUAL)
 		return TW_WHEEL_ASLEEP;
 	now_ns = min_t(u64, now_ns, TWHEEL_NEVER - 1);
-	if (unlikely(w->odd) || w->readable || !serve_is_idle(w, now_ns))
+	/* Set back, it may have timers that were past and still are. */
+	if (unlikely(w->odd) || w->readable || now_ns < w->clock_ns || !serve_is_idle(w, now_ns))
 		return serve_advance(w, now_ns);
 	w->clock_ns = now_ns;
 	return serve_next_ns(w);

@@ -111,6 +111,14 @@ TEST(idle_back)
 	CHECK(twheel_wait(wheel, 0) == 0);
 	CHECK(twheel_advance(wheel, 29 * MS) > TWHEEL_NEVER && fired == 1);
 	CHECK(twheel_destroy(wheel) == 0);
+
+	/* It was past, and still is. */
+	wheel = make((struct twheel_config) { .clock = TWHEEL_CLOCK_VIRTUAL });
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(twheel_advance(wheel, 80 * MS) > TWHEEL_NEVER);
+	CHECK(twheel_arm_at(&timer, 10 * MS) == 0);
+	CHECK(twheel_advance(wheel, 50 * MS) > TWHEEL_NEVER && fired == 1);
+	CHECK(twheel_destroy(wheel) == 0);
 }
 
 /* The clock that the program sets, and nobody else. */
@@ -373,6 +381,7 @@ static void tell(struct twheel *wheel, uint64_t next_ns)
 static void arm_inside(struct twheel_timer *timer)
 {
 	fire(timer);
+	CHECK(twheel_run(twheel_of(timer), 8) == 0);
 	CHECK(twheel_arm_at(timer, 0) == 0);
 }
 
