@@ -324,8 +324,8 @@ TWHEEL_API int twheel_set_now(struct twheel *wheel, uint64_t now_ns);
  * order. @function may make all calls on any timer, and free one that it has cancelled. What it
  * arms is not handed out. Calls that serve the wheel answer -EBUSY meanwhile, and nothing fires.
  *
- * Return: 0, or what @function has returned; -EBUSY (another thread serves the wheel, or @function
- * calls this), -ESHUTDOWN (the wheel is stopped, or was meanwhile).
+ * Return: 0, or what @function has returned; -EBUSY (another thread serves the wheel or walks, or
+ * @function calls this), -ESHUTDOWN (the wheel is stopped, or was meanwhile).
  */
 TWHEEL_API int twheel_walk(struct twheel *wheel,
 			   int (*function)(struct twheel_timer *timer, void *arg), void *arg);

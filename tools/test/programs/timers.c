@@ -4,7 +4,7 @@
  * that counts instructions by function does the latter: see run.sh. The clock is this program's
  * own, so a minute of rounds takes no time.
  *
- * Arguments: how many timers; "check" to look at each that fires; "once" to do so in rounds that
+ * Arguments: how many timers; "check" to look at each that fires. Or "once" to do so in rounds that
  * sleep until one does; "fork" to do so in a child. The last timer never fires.
  */
 #include <stdbool.h>
