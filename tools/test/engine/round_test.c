@@ -349,7 +349,7 @@ static void back_again_is_due_no_more(struct kunit *test)
 }
 
 /* The device begins a round with each slice of a search. The search ends, and loses no timer. */
-static void back_in_a_round_for_each_slice(struct kunit *test)
+static void back_between_slices(struct kunit *test)
 {
 	unsigned int i, n = 40, guard = 1000;
 	enum tw_advance turn;
@@ -503,7 +503,7 @@ static struct kunit_case round_cases[] = {
 	KUNIT_CASE(pass_moves_to_its_tick),
 	KUNIT_CASE(back_again_wakes_again),
 	KUNIT_CASE(back_again_is_due_no_more),
-	KUNIT_CASE(back_in_a_round_for_each_slice),
+	KUNIT_CASE(back_between_slices),
 	KUNIT_CASE(back_forgets_what_was_quiet),
 	KUNIT_CASE(crowd_needs_the_end_of_a_block),
 	KUNIT_CASE(forward_makes_a_crowd),

@@ -14,7 +14,7 @@ struct walked {
 	/* It was pending when the walk began, and is since then. */
 	bool expected;
 	unsigned int handed;
-	/* When it was armed, unless it was moved while pending: then it has no place in its tick. */
+	/* When it was armed. 0: it was moved while pending, and has no place in its tick. */
 	uint64_t place;
 	bool past;
 };
@@ -225,8 +225,8 @@ TEST(refusals)
 	int threads, calls;
 
 	for (threads = 0; threads < 2; threads++) {
-		wheel = make((struct twheel_config) { .clock = TWHEEL_CLOCK_VIRTUAL,
-						      .threads = threads });
+		wheel = make((struct twheel_config) {
+			.clock = TWHEEL_CLOCK_VIRTUAL, .threads = threads });
 		calls = 0;
 		twheel_timer_init(&timer, wheel, fire);
 		CHECK(twheel_walk(wheel, walk_refusals, &calls) == 0 && calls == 0);
@@ -511,7 +511,8 @@ TEST(beside_threads)
 	CHECK(!pthread_create(&threads[RACERS], NULL, race_serve, NULL));
 	for (i = 0; i < RACERS; i++)
 		CHECK(!pthread_create(&threads[i], NULL, race_change, (void *)(uintptr_t)(i + 1)));
-	while (race_walks < 300 || !race_handed || !__atomic_load_n(&race_fired, __ATOMIC_RELAXED)) {
+	while (race_walks < 300 || !race_handed ||
+	       !__atomic_load_n(&race_fired, __ATOMIC_RELAXED)) {
 		ret = twheel_walk(race_wheel, race_hand_out, NULL);
 		CHECK(ret == 0 || ret == -EBUSY);
 		race_walks += ret == 0;
