@@ -38,10 +38,15 @@
  * timer of a bucket points to the bucket, so a cancel finds its tail and its bit.
  *
  * Hashed and hierarchical wheels: G. Varghese, T. Lauck, "Hashed and Hierarchical
- * Timing Wheels", SOSP 1987. The second lap of each level, which gives the time to
- * drain ahead, is ours.
+ * Timing Wheels", SOSP 1987. The other laps of each level, which give the time to drain ahead,
+ * and two buckets to empty together, are ours.
  */
 #include "bucket.h"
+
+/* See tw_wheel_unlink(). */
+_Static_assert(offsetof(struct tw_list, tail) == offsetof(struct hlist_node, pprev) &&
+	       !offsetof(struct tw_list, first) && !offsetof(struct hlist_node, next),
+	       "a list looks like a node");
 
 /* See tw_wheel_floor(). */
 static void shape_set_reciprocal(struct tw_wheel *w)
