@@ -376,16 +376,13 @@ static unsigned int serve_due(struct twheel *w, struct tw_call *call,
 }
 
 /*
- * With the lock, if there is one: whether a call that serves the wheel has nothing to do. Nothing
- * is due, and nothing is to be moved before the present block of level 0 ends. So the position
- * stays where it is. It is not far behind, and new timers go to the levels that they belong to. A
- * clock that can be set is looked at in each call.
+ * With the lock, if there is one: whether a call that serves the wheel has nothing to do. The
+ * position stays where it is, as it does while the program sleeps. An arm that is too near for that
+ * moves it. A clock that can be set is looked at in each call.
  */
 static inline bool serve_is_idle(const struct twheel *w, u64 now)
 {
-	u64 tick = tw_wheel_floor(&w->wheel, now);
-
-	return now < w->alarm_ns && tick <= w->wheel.quiet && !w->calls && !tw_settable(w);
+	return now < w->alarm_ns && !w->calls && !tw_settable(w);
 }
 
 /* With the lock: one call that serves the wheel. Returns its result, as twheel_run(). */
