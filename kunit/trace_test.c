@@ -56,11 +56,11 @@ static void where_a_timer_goes(struct kunit *test)
 	twheel_cancel(&p.timer);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CANCEL], 1);
 
-	/* Two laps of 16 ticks are level 0, what has passed is on none. */
-	twheel_arm_at(&p.timer, 131 * MS);
+	/* Four laps of 16 ticks are level 0, what has passed is on none. */
+	twheel_arm_at(&p.timer, 163 * MS);
 	KUNIT_EXPECT_EQ(test, seen.level, 0);
 	twheel_cancel(&p.timer);
-	twheel_arm_at(&p.timer, 132 * MS);
+	twheel_arm_at(&p.timer, 164 * MS);
 	KUNIT_EXPECT_EQ(test, seen.level, 1);
 	twheel_modify_at(&p.timer, 101 * MS);
 	KUNIT_EXPECT_EQ(test, seen.level, 0);

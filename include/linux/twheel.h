@@ -155,7 +155,7 @@ enum twheel_context {
  * @tick_ns: the tick, %TWHEEL_TICK_MIN to %TWHEEL_TICK_MAX;
  *	0: %TWHEEL_TICK_DEFAULT
  * @slots: ratio of a level to the next, %TWHEEL_SLOTS_MIN to %TWHEEL_SLOTS_MAX, rounded up
- *	to a power of two; 0: %TWHEEL_SLOTS_DEFAULT. A level has twice as many buckets
+ *	to a power of two; 0: %TWHEEL_SLOTS_DEFAULT. A level has four times as many buckets
  * @max_pending: how many timers may be pending at once, never more; 0: no limit. One that is
  *	pending can always be armed again. On a per-CPU wheel all CPUs then count in one place
  * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others

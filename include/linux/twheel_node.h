@@ -71,10 +71,10 @@ struct twheel_node {
 #define TWHEEL_NEVER		((u64)S64_MAX - TWHEEL_TICK_MAX)
 
 /*
- * With 256 slots a timer that is an hour ahead, at a tick of one millisecond, cascades
+ * With 128 slots a timer that is an hour ahead, at a tick of one millisecond, cascades
  * twice. The levels that a busy server uses take 24 KiB of buckets.
  */
-#define TWHEEL_SLOTS_DEFAULT	256U
+#define TWHEEL_SLOTS_DEFAULT	128U
 #define TWHEEL_SLOTS_MIN	8U
 #define TWHEEL_SLOTS_MAX	4096U
 

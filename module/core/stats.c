@@ -96,7 +96,7 @@ static unsigned int stats_count_level(const struct tw_wheel *w, unsigned int lev
 
 /*
  * tw_instance_occupied() - how many buckets of each level have a timer
- * @buckets: filled in, with 0 for levels that the wheel has not. A level has twice as
+ * @buckets: filled in, with 0 for levels that the wheel has not. A level has four times as
  *	many as &twheel_stats.slots. Those of a per-CPU wheel are added up
  */
 void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVELS_MAX])

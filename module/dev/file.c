@@ -64,7 +64,6 @@ TW_PARAM(tick_min_ns, TWHEEL_TICK_MIN, NSEC_PER_SEC,
 	 "Smallest tick that a program may ask for, in ns (1000 to 1000000000; default 10000)");
 
 #define FILE_TICK_DEFAULT	NSEC_PER_MSEC
-#define FILE_SLOTS		256U
 
 #define FILE_FEATURES	((TW_URING ? TWHEEL_FEATURE_URING : 0) |		\
 			 (TW_FILE_HAS_CELLS ? TWHEEL_FEATURE_CELLS : 0))
@@ -128,7 +127,7 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 	int ret;
 
 	lockdep_assert_held(&file->setup_lock);
-	tw_wheel_shape(w, setup->tick_ns ?: file->tick_ns, FILE_SLOTS);
+	tw_wheel_shape(w, setup->tick_ns ?: file->tick_ns, TWHEEL_SLOTS_DEFAULT);
 	cost = tw_wheel_bytes(w);
 	if (has_cells)
 		cost += tw_cells_cost(setup->max_cells);

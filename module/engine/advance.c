@@ -11,8 +11,14 @@
 /* How much of the bitmap is searched at a time to displace timers: 16 words on 64 bit. */
 #define WHEEL_DISPLACE_BITS	1024
 
+/* Up to here no bucket of an upper level that holds timers is in the position's way. */
+static inline u64 wheel_clear_end(const struct tw_wheel *w)
+{
+	return max(wheel_block_end(w, w->now), w->quiet);
+}
+
 /*
- * Move the position up to @last, in the block of the next tick. The timers of all ticks
+ * Move the position up to @last, before level 0 begins anew. The timers of all ticks
  * on the way go to the list of those that expire, in the order of their ticks. After some
  * ticks that have timers the position stops. So after a long sleep a tick with a single timer
  * costs little.
@@ -72,11 +78,11 @@ static inline u64 level_first_bucket(const struct tw_wheel *w, unsigned int leve
 	return index < end ? from + ((index - start) & w->mask) : 0;
 }
 
-/* The first tick from @from on, in its block, that has timers in level 0, or none. */
-static inline u64 wheel_first_in_block(const struct tw_wheel *w, u64 from)
+/* The first tick from @from up to @last that has timers in level 0, or none. It does not wrap. */
+static inline u64 wheel_first_tick(const struct tw_wheel *w, u64 from, u64 last)
 {
 	unsigned int start = from & w->mask;
-	unsigned int end = (start | w->mask >> 1) + 1;
+	unsigned int end = start + (last - from) + 1;
 	unsigned int index = wheel_find_bit(w->buckets.occupied, end, start);
 
 	return index < end ? from + (index - start) : TW_WHEEL_ASLEEP;
@@ -100,7 +106,7 @@ static bool wheel_next_edge(const struct tw_wheel *w, u64 tick, unsigned int *le
 			found = true;
 		}
 		/* A bucket of the next level may begin here, too. */
-		if (n & (w->mask >> 1))
+		if (n & (w->mask >> 2))
 			break;
 		n >>= w->shift;
 	}
@@ -144,7 +150,7 @@ static bool wheel_first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 
 /*
  * What it costs to look for an edge, in timers of a slice: the bitmaps of all levels may
- * have to be searched. At a tick of 1 ms that is 7 with 256 slots, and 36 with 4096.
+ * have to be searched. At a tick of 1 ms that is 7 with 128 slots, and 68 with 4096.
  */
 static unsigned int wheel_edge_cost(const struct tw_wheel *w)
 {
@@ -152,15 +158,14 @@ static unsigned int wheel_edge_cost(const struct tw_wheel *w)
 }
 
 /*
- * Level 0 has nothing before the end of the position's block: find what wheel_first_edge()
- * would. In a backlog there is work in every block, and the search is spared. If level 0 is
+ * Level 0 has nothing up to wheel_clear_end(): find what wheel_first_edge() would. In a backlog there is work in every block, and the search is spared. If level 0 is
  * empty, only a bucket that is being emptied is likely to begin with the next block.
  * Returns what it cost, in timers of a slice; 0 if no bucket holds a timer.
  */
 static unsigned int wheel_find_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 				    u64 *number)
 {
-	u64 begin = wheel_block_end(w, w->now) + 1;
+	u64 begin = wheel_clear_end(w) + 1;
 	bool some = w->active & BIT_ULL(0);
 
 	*tick = begin;
@@ -168,7 +173,7 @@ static unsigned int wheel_find_edge(struct tw_wheel *w, u64 *tick, unsigned int 
 		return 1;
 	*level = 0;
 	if (some) {
-		*tick = wheel_first_in_block(w, begin);
+		*tick = wheel_first_tick(w, begin, wheel_block_end(w, begin));
 		if (*tick != TW_WHEEL_ASLEEP)
 			return 1;
 	}
@@ -290,9 +295,7 @@ static noinline bool wheel_follow_back(struct tw_wheel *w, u64 target, unsigned 
 	return true;
 }
 
-/*
- * Nothing is left to do before the end of the position's block: go on to what is next, up
- * to @target.
+/* Nothing is left to do up to wheel_clear_end(): go on to what is next, up to @target.
  * Returns %TW_ADVANCE_DONE if nothing is left to do at all, and %TW_ADVANCE_MORE if the slice
  * is used up. With %TW_ADVANCE_DUE timers may be due: the caller looks again.
  */
@@ -340,10 +343,9 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 	if (unlikely(w->goes_back))
 		wheel_set_due(w, min(w->now, target));
 	while (tw_list_empty(&w->expiring)) {
-		u64 end = wheel_block_end(w, w->now);
+		u64 end = wheel_clear_end(w);
 		enum tw_advance turn;
 
-		/* Within a block no bucket of an upper level is in the way. */
 		if (w->active & BIT_ULL(0) && w->now < min(end, target)) {
 			wheel_gather(w, min(end, target));
 			continue;
@@ -463,10 +465,9 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 	else if (w->now < w->quiet)
 		/*
 		 * The next buckets of the upper levels are empty. They stay so, because a
-		 * timer goes to those levels at least two buckets ahead. So those levels
-		 * need nothing before this block ends.
+		 * timer goes to those levels at least four buckets ahead.
 		 */
-		next = wheel_first_in_block(w, w->now + 1);
+		next = wheel_first_tick(w, w->now + 1, w->quiet);
 	if (next == TW_WHEEL_ASLEEP)
 		next = wheel_search_event(w, tw_wheel_is_drained(w));
 	tw_wheel_set_wake(w, next);

@@ -76,7 +76,7 @@ static inline unsigned int wheel_find_bit(const unsigned long *map, unsigned int
 /* The last tick of the block of @tick: buckets of upper levels begin after one. */
 static inline u64 wheel_block_end(const struct tw_wheel *w, u64 tick)
 {
-	return tick | w->mask >> 1;
+	return tick | w->mask >> 2;
 }
 
 #endif /* _TWHEEL_BUCKET_H */

@@ -116,6 +116,13 @@ typedef long long s64;
 	a_ > b_ ? a_ : b_;						\
 })
 #define min_t(type, a, b)	min((type)(a), (type)(b))
+#define swap(a, b)							\
+do {									\
+	__typeof__(a) a_ = (a);						\
+									\
+	(a) = (b);							\
+	(b) = a_;							\
+} while (0)
 
 static inline u64 div64_u64(u64 a, u64 b)
 {

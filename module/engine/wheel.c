@@ -6,23 +6,23 @@
  * ratio between levels. It is the list of all timers that wait for those ticks. There
  * are as many levels as the ticks up to %TWHEEL_NEVER need, so no deadline is too far away.
  *
- * Every level has 2 * S buckets, enough for two buckets of the next level. A timer is d ticks
- * from the position. It goes to the level L where d is at least two buckets of that level,
+ * Every level has 4 * S buckets, enough for four buckets of the next level. A timer is d ticks
+ * from the position. It goes to the level L where d is at least four buckets of that level,
  * and less than all of its buckets:
  *
- *	level 0:	     d < 2S	bucket = tick
- *	level L:  2S^L <= d < 2S^(L+1)	bucket = tick / S^L
+ *	level 0:	     d < 4S	bucket = tick
+ *	level L:  4S^L <= d < 4S^(L+1)	bucket = tick / S^L
  *
  * Three things follow:
  *
- *  - A bucket number modulo 2S is unambiguous: at any level, only the numbers in
- *    (position, position + 2S] are in use.
- *  - Between the position's bucket and a timer's there is at least one whole bucket, on
- *    every level above 0. When the position enters the bucket before the timer's own, the
- *    timer's bucket takes no new timers any more. From then on S^L ticks remain before the
- *    first of its timers can be due. In that time the bucket is emptied into lower levels,
- *    in slices. So a crowded bucket causes no pause at its boundary.
- *  - A timer that leaves level L less than two buckets before its tick goes to a lower
+ *  - A bucket number modulo 4S is unambiguous: at any level, only the numbers in
+ *    (position, position + 4S] are in use.
+ *  - Between the position's bucket and a timer's there are at least three whole buckets, on
+ *    every level above 0. When the position enters the bucket before the timer's own, that
+ *    bucket and the next take no new timers any more. From then on S^L ticks remain before the
+ *    first of their timers can be due. In that time both are emptied into lower levels, in
+ *    slices. So a crowded bucket causes no pause at its boundary.
+ *  - A timer that leaves level L less than four buckets before its tick goes to a lower
  *    level. So it cascades at most once per level, and keeps its exact tick.
  *
  * The invariant: the position enters a bucket of an upper level only when that bucket
@@ -88,11 +88,11 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 	w->tick_ns = tick_ns;
 	shape_set_reciprocal(w);
 	w->shift = tw_top_bit(slots - 1) + 1;
-	w->mask = (2U << w->shift) - 1;
+	w->mask = (4U << w->shift) - 1;
 	w->levels = tw_wheel_levels(w->shift, tw_top_bit(div64_u64(TWHEEL_NEVER, tick_ns) + 1));
-	w->nr = w->levels << w->shift << 1;
+	w->nr = w->levels << w->shift << 2;
 	for (bit = 1; bit < ARRAY_SIZE(w->rows); bit++) {
-		unsigned int level = min((bit - 1) / w->shift, w->levels - 1);
+		unsigned int level = min(bit > 1 ? (bit - 2) / w->shift : 0, w->levels - 1);
 		unsigned int span = level * w->shift;
 
 		w->rows[bit] = (struct tw_wheel_row) {
@@ -330,7 +330,7 @@ static void wheel_lower(struct tw_wheel *w, struct twheel_node *node, unsigned i
 		index = tw_wheel_index(w, level, tick >> wheel_level_span(w, level));
 	} while (level > lowest && !test_bit(index, w->buckets.occupied));
 	/* One of the level's rows. */
-	row = &w->rows[wheel_level_span(w, level) + 1];
+	row = &w->rows[wheel_level_span(w, level) + 2];
 	if (tw_list_prepend(&w->buckets.heads[index], node)) {
 		__set_bit(index, w->buckets.occupied);
 		w->active |= row->bit;
@@ -338,46 +338,75 @@ static void wheel_lower(struct tw_wheel *w, struct twheel_node *node, unsigned i
 	wheel_lower_wake(w, row, tick);
 }
 
+/**
+ * struct bucket_rest - what is left of a bucket that is being emptied from its tail on
+ * @list: the bucket, or NULL
+ * @at: the next pointer of the last timer that is left, or the list's
+ */
+struct bucket_rest {
+	struct tw_list *list;
+	struct hlist_node **at;
+};
+
+static inline struct bucket_rest bucket_open(struct tw_list *list)
+{
+	tw_list_check(list, list->tail);
+	return (struct bucket_rest) { .list = list, .at = list->tail };
+}
+
+static inline void bucket_close(struct tw_wheel *w, const struct bucket_rest *rest)
+{
+	tw_list_set_tail(rest->list, rest->at);
+	if (rest->at == &rest->list->first)
+		tw_wheel_emptied(w, rest->list);
+}
+
 /*
  * tw_bucket_empty() - empty a bucket of an upper level into lower ones, as far as the slice lasts
  *
- * In a pass most timers belong exactly one level lower: those from @near, two buckets of that
- * level after the position, to the bucket's end. What they share is computed once. It is copied,
- * so that the compiler does not load it again after each write to a bucket. Any other timer costs
- * twice as much, and counts as two. One beyond the bucket's end has been extended.
+ * The bucket after it is emptied as well, a timer of each in turn. A timer is mostly not in the
+ * cache, and only the timer tells where the one before it is. With two lists the processor waits
+ * for two at a time. A third and fourth gain nothing.
+ *
+ * In a pass most timers belong exactly one level lower. These begin @near, four buckets of that
+ * level after the position, and end @beyond, four of their own after it. What they share is
+ * computed once. It is copied, so that the compiler does not load it again after each write to a
+ * bucket. Any other timer costs twice as much, and counts as two. One from @beyond on has been
+ * extended.
  *
  * The bucket is not empty, nor is the slice.
  */
 void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigned int *slice)
 {
+	const unsigned int span = wheel_level_span(w, level);
 	/* A proof repeats this and the range: prove_cascade_strictly_lower(). */
-	const u64 near = w->now + ((2ULL << wheel_level_span(w, level)) >> w->shift);
-	/* The bucket's last tick. */
-	const u64 last = ((number + 1) << wheel_level_span(w, level)) - 1;
+	const u64 near = w->now + ((4ULL << span) >> w->shift);
+	const u64 beyond = w->now + (4ULL << span);
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
 	struct tw_list *lower = &w->buckets.heads[row.first];
 	const u64 after = wheel_word(w, near - 1);
-	const u64 range = w->in_pass ? wheel_word(w, last) - after : 0;
+	const u64 range = w->in_pass ? wheel_word(w, beyond - 1) - after : 0;
 	const unsigned int shift = w->recip_shift + row.span;
 	const u64 recip = w->recip, round = w->round;
 	const unsigned long mask = w->mask;
-	struct tw_list *head = wheel_bucket(w, level, number);
 	unsigned int extended = 0, others = 0, left;
-	struct hlist_node **at;
+	struct bucket_rest rest = { .list = wheel_bucket(w, level, number) }, next = { };
 
-	if (unlikely(w->look) && !wheel_look(w, head, after, range, slice))
+	if (unlikely(w->look) && !wheel_look(w, rest.list, after, range, slice))
 		return;
+	rest = bucket_open(rest.list);
+	if (likely(!w->look) && test_bit(tw_wheel_index(w, level, number + 1), w->buckets.occupied))
+		next = bucket_open(wheel_bucket(w, level, number + 1));
 	/* Keeps the compiler from adding the first one's number for each timer. */
 	OPTIMIZER_HIDE_VAR(lower);
 	left = *slice;
-	at = head->tail;
-	tw_list_check(head, at);
 	do {
-		struct twheel_node *node = hlist_entry(tw_list_node(at), struct twheel_node, link);
+		struct twheel_node *node;
 		u64 word;
 
-		at = node->link.pprev;
-		tw_list_check(head, at);
+		node = hlist_entry(tw_list_node(rest.at), struct twheel_node, link);
+		rest.at = node->link.pprev;
+		tw_list_check(rest.list, rest.at);
 		word = atomic64_read(&node->word);
 		if (likely(word - after - 1 < range)) {
 			unsigned long index;
@@ -393,14 +422,25 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 				others++;
 				left--;
 			}
-			if (tick > last) {
+			if (tick >= beyond) {
 				extended++;
 				wheel_requeue(w, node, tick);
 			} else {
 				wheel_lower(w, node, level, tick);
 			}
 		}
-	} while (--left && at != &head->first);
+		if (likely(rest.at != &rest.list->first)) {
+			if (next.list)
+				swap(rest, next);
+		} else if (next.list) {
+			bucket_close(w, &rest);
+			rest = next;
+			next.list = NULL;
+		} else {
+			left--;
+			break;
+		}
+	} while (--left);
 	if (range)
 		w->active |= row.bit;
 	w->requeued += extended;
@@ -408,10 +448,30 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 	w->searched += others;
 	w->cascaded |= BIT_ULL(level);
 	*slice = left;
-	/* The loop took the list apart from its tail; what is before @at is the rest. */
-	tw_list_set_tail(head, at);
-	if (at == &head->first)
-		tw_wheel_emptied(w, head);
+	bucket_close(w, &rest);
+	if (next.list)
+		bucket_close(w, &next);
+}
+
+/*
+ * The last tick before upper levels need anything. The next bucket of each is empty. While that of
+ * level 1 after it is, too, the position can go on to the next block: but not to a bucket of level
+ * 2, and not to where level 0 begins anew. Two blocks on it ends, as timers may be armed for the
+ * bucket after those: they go four ahead.
+ */
+static u64 wheel_quiet_end(const struct tw_wheel *w)
+{
+	u64 block = w->now >> w->shift;
+	unsigned int more;
+
+	for (more = 0; more < 2; more++) {
+		/* With a ratio of 2, buckets of level 2 begin more often than level 0. */
+		if (!((block + 1) & w->mask >> 2 & 3) ||
+		    test_bit(tw_wheel_index(w, 1, block + 2), w->buckets.occupied))
+			break;
+		block++;
+	}
+	return ((block + 1) << w->shift) - 1;
 }
 
 /*
@@ -427,6 +487,8 @@ bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice)
 	unsigned int level = entered ? tw_top_bit(entered) / w->shift : 0;
 
 	w->cascaded = 0;
+	if (tw_wheel_is_drained(w))
+		return true;
 	for (level = min(level, w->levels - 1); level; level--) {
 		u64 number = (w->now >> wheel_level_span(w, level)) + 1;
 
@@ -436,6 +498,6 @@ bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice)
 			tw_bucket_empty(w, level, number, slice);
 		}
 	}
-	w->quiet = wheel_block_end(w, w->now);
+	w->quiet = wheel_quiet_end(w);
 	return true;
 }

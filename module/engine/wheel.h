@@ -70,7 +70,7 @@ struct tw_wheel_row {
  * @recip_shift: log2 of 2 * @tick_ns, rounded down, and less by 1 if that is exact
  * @round: what to add to a timer's word twice over, so that the tick rounds up
  * @shift: log2 of the ratio between levels
- * @mask: buckets of a level less one; a level has twice as many as the ratio
+ * @mask: buckets of a level less one; a level has four times as many as the ratio
  * @levels: how many levels there are
  * @nr: how many buckets all levels have
  * @active: bit mask of levels; one without a bit holds no timer
@@ -224,13 +224,13 @@ static inline bool tw_wheel_valid(u64 tick_ns, unsigned int slots)
 /* How many levels there are, if @bit is the highest one that a distance may have. */
 static inline unsigned int tw_wheel_levels(unsigned int shift, unsigned int bit)
 {
-	return (bit - 1) / shift + 1;
+	return (bit - 2) / shift + 1;
 }
 
 static inline unsigned int tw_wheel_index(const struct tw_wheel *w,
 					  unsigned int level, u64 number)
 {
-	return (level << w->shift << 1) + (number & w->mask);
+	return (level << w->shift << 2) + (number & w->mask);
 }
 
 /* tw_wheel_find_row() - where a timer for a tick after the position goes */

@@ -18,7 +18,7 @@
 #define SHOW_WIDTH	32
 
 /* A file of /dev/twheel does not say how many slots a level has. */
-#define SHOW_SLOTS	256
+#define SHOW_SLOTS	128
 
 /* Numbers in a line. */
 #define SHOW_COLUMNS	3
@@ -44,8 +44,8 @@ static uint64_t level_span(const struct wheel *wheel, unsigned int level)
 
 static void level_draw(const struct wheel *wheel, unsigned int level)
 {
-	/* A level has two laps of buckets, for each CPU that there may be. */
-	uint64_t buckets = 2 * wheel_slots(wheel) *
+	/* A level has four laps of buckets, for each CPU that there may be. */
+	uint64_t buckets = 4 * wheel_slots(wheel) *
 			   (wheel->numbers[WHEEL_PERCPU] ? sysconf(_SC_NPROCESSORS_CONF) : 1);
 	uint64_t occupied = wheel->occupied[level];
 	uint64_t span = level_span(wheel, level);

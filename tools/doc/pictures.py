@@ -87,7 +87,7 @@ class Sketch(Drawing):
 def wheel(folder):
     """For the README: three levels, a few timers, and how they move"""
     drawing = Sketch(960, 340, "A timing wheel of several levels",
-                     "tick 1 ms, 256 slots to a level; 16 buckets of each are drawn; dots are timers")
+                     "tick 1 ms, 128 slots to a level; 16 buckets of each are drawn; dots are timers")
     sectors, inner, outer, y = 16, 44, 84, 190
 
     def point(x, radius, turn):
@@ -111,8 +111,8 @@ def wheel(folder):
         drawing.text(x, y + 14, what, "faint middle")
 
     left, middle, right, fork = 116, 352, 588, 714
-    level(left, "level 2", "65.5 s each", {2: 2, 5: 1, 11: 2})
-    level(middle, "level 1", "256 ms each", {1: 2, 6: 1, 13: 1})
+    level(left, "level 2", "16.4 s each", {2: 2, 5: 1, 11: 2})
+    level(middle, "level 1", "128 ms each", {1: 2, 6: 1, 13: 1})
     level(right, "level 0", "1 ms each", {0: 2, 3: 1, 7: 2, 12: 1})
     for x, end in ((left, middle), (middle, right)):
         drawing.arrow((x + outer + 6, y), (end - outer - 6, y))
@@ -136,16 +136,16 @@ def wheel(folder):
 
 
 def levels(folder):
-    """Where a timer is enqueued, in a wheel with 4 slots that stands at tick 5"""
-    now, slots, last = 5, 4, 64
+    """Where a timer is enqueued, in a wheel with 2 slots that stands at tick 5"""
+    now, slots, last = 5, 2, 40
     drawing = Sketch(960, 420, "Where a timer is enqueued",
-                     "4 slots to a level, 8 buckets each; the position is tick 5; dots are timers")
-    left, unit = 90, 13
+                     "2 slots to a level, 8 buckets each; the position is tick 5; dots are timers")
+    left, unit = 90, 21
 
     def at(tick):
         return left + unit * tick
 
-    timers = {10: 0, 22: 1, 26: 1, 50: 2}
+    timers = {9: 0, 15: 1, 18: 1, 31: 2}
     for level in range(3):
         y, span = 100 + 90 * level, slots ** level
         here = now // span
@@ -154,11 +154,11 @@ def levels(folder):
         for number in range(here, last // span):
             begin = at(max(number * span, now))
             first, end = number * span, number * span + span - 1
-            takes = any(now + (2 * span if level else 1) <= tick < now + 2 * span * slots
+            takes = any(now + (4 * span if level else 1) <= tick < now + 4 * span * slots
                         for tick in (first, end))
             if number == here:
                 area = "grey"
-            elif level and number == here + 1:
+            elif level and number <= here + 2:
                 area = "orange"
             elif takes:
                 area = "blue"
@@ -179,7 +179,7 @@ def levels(folder):
     drawing.text(24, 360, "tick", "faint")
     x = 90
     for area, words in (("grey", "entered: takes no timers"),
-                        ("orange", "next: takes no new timers, is being drained"),
+                        ("orange", "next two: take no new timers, are being drained"),
                         ("blue", "takes timers of this distance")):
         drawing.box(x, 384, 16, 12, area)
         drawing.text(x + 22, 394, words)

@@ -129,7 +129,7 @@ enum twheel_clock {
  * struct twheel_config - how a wheel is to be made; zeros are defaults
  * @data: what twheel_data() returns
  * @clock: one of enum twheel_clock
- * @slots: ratio of a level to the next, 8 to 4096, rounded up to a power of two; 0: 256. From 1
+ * @slots: ratio of a level to the next, 8 to 4096, rounded up to a power of two; 0: 128. From 1
  *	to 7 is -EINVAL
  * @tick_ns: the tick, 1 us to 1 h; 0: 1 ms
  * @start_ns: where a clock starts that is virtual or the program's, before %TWHEEL_NEVER; must be 0

@@ -142,12 +142,12 @@ static void counters_say_what_moved(struct kunit *test)
 	struct tw_wheel *w;
 	struct rig rig;
 
-	/* Bucket 5 of level 1: one timer for its last tick, one for the tick after it. */
+	/* Bucket 5 of level 1: one timer for its last tick, one for four buckets after 64. */
 	rig_init(&rig, test, "counters", 1, 16, 0, 2);
 	w = &rig.w;
 	rig_add(&rig, 0, 95);
 	rig_add(&rig, 1, 90);
-	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 96));
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 128));
 	rig_run(&rig, 63);
 	tw_wheel_begin_round(w, true);
 	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 64, &slice), TW_ADVANCE_DONE);
@@ -162,7 +162,7 @@ static void counters_say_what_moved(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tw_wheel_drain_ahead(w, &slice));
 	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
 	tw_wheel_next_event(w);
-	rig_follow(&rig, 96);
+	rig_follow(&rig, 128);
 	KUNIT_EXPECT_EQ(test, rig.fired, 2);
 	rig_exit(&rig);
 }
@@ -173,7 +173,7 @@ static void search_of_all_levels_costs(struct kunit *test)
 	static const struct {
 		unsigned int slots, cost;
 	} shapes[] = {
-		{ 16, 4 }, { 256, 8 }, { 4096, 52 },
+		{ 16, 5 }, { 256, 12 }, { 4096, 100 },
 	};
 	unsigned int i, slice;
 	struct rig rig;
@@ -184,13 +184,13 @@ static void search_of_all_levels_costs(struct kunit *test)
 		rig_init(&rig, test, "all levels", 1, shapes[i].slots, 0, 1);
 		rig_add(&rig, 0, far);
 		tw_wheel_begin_round(&rig.w, true);
-		slice = 100;
+		slice = 200;
 		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, far, &slice),
 				TW_ADVANCE_DUE);
 		KUNIT_EXPECT_EQ(test, rig.w.searched, shapes[i].cost);
 		/* It is alone, and need not be moved. */
 		KUNIT_EXPECT_EQ(test, rig.w.cascades, 0);
-		KUNIT_EXPECT_EQ(test, slice, 100 - shapes[i].cost);
+		KUNIT_EXPECT_EQ(test, slice, 200 - shapes[i].cost);
 		KUNIT_EXPECT_EQ(test, rig.w.now, far);
 		rig_exit(&rig);
 	}
@@ -200,6 +200,7 @@ static void search_of_all_levels_costs(struct kunit *test)
 static void search_of_a_block_costs_less(struct kunit *test)
 {
 	unsigned int slice = 100;
+	u64 searched;
 	struct tw_wheel *w;
 	struct rig rig;
 
@@ -214,11 +215,13 @@ static void search_of_a_block_costs_less(struct kunit *test)
 	rig_exit(&rig);
 
 	/* The bucket of the other two begins with tick 512. */
-	rig_init(&rig, test, "begins", 1, 256, 0, 3);
+	rig_init(&rig, test, "begins", 1, 128, 0, 3);
 	w = &rig.w;
-	rig_add(&rig, 0, 511);
 	rig_add(&rig, 1, 600);
 	rig_add(&rig, 2, 601);
+	rig_run(&rig, 300);
+	searched = w->searched;
+	rig_add(&rig, 0, 511);
 	tw_wheel_begin_round(w, true);
 	slice = 100;
 	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 700, &slice), TW_ADVANCE_DUE);
@@ -230,7 +233,7 @@ static void search_of_a_block_costs_less(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 700, &slice), TW_ADVANCE_DUE);
 	KUNIT_EXPECT_EQ(test, w->cascades, 2);
 	/* One for each: the tick before, the bucket, the tick of the timers. */
-	KUNIT_EXPECT_EQ(test, w->searched, 3);
+	KUNIT_EXPECT_EQ(test, w->searched - searched, 3);
 	rig_exit(&rig);
 }
 
@@ -242,13 +245,13 @@ static void forward_counts_what_moved(struct kunit *test)
 	rig_init(&rig, test, "forward", 1, 16, 0, 2);
 	rig_add(&rig, 0, 95);
 	rig_add(&rig, 1, 95);
-	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 96));
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 150));
 	tw_wheel_move_forward(&rig.w, 90);
 	KUNIT_EXPECT_EQ(test, rig.w.now, 90);
 	KUNIT_EXPECT_EQ(test, rig.w.cascades, 1);
 	KUNIT_EXPECT_EQ(test, rig.w.requeued, 1);
 	rig.served = 90;
-	rig_follow(&rig, 96);
+	rig_follow(&rig, 150);
 	KUNIT_EXPECT_EQ(test, rig.fired, 2);
 	rig_exit(&rig);
 }
@@ -260,24 +263,24 @@ static void lower_by_two_levels_costs_more(struct kunit *test)
 	struct tw_wheel *w;
 	struct rig rig;
 
-	/* Bucket 2 of level 2 begins with tick 512; 32 ticks ahead is level 1. */
+	/* Bucket 4 of level 2 begins with tick 1024; 64 ticks ahead is level 1. */
 	rig_init(&rig, test, "two levels", 1, 16, 0, 4);
 	w = &rig.w;
-	rig_add(&rig, 0, 511 + 31);
-	rig_add(&rig, 1, 511 + 32);
-	rig_add(&rig, 2, 767);
-	rig_add(&rig, 3, 600);
-	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 3, 768));
+	rig_add(&rig, 0, 1023 + 63);
+	rig_add(&rig, 1, 1023 + 64);
+	rig_add(&rig, 2, 1279);
+	rig_add(&rig, 3, 1100);
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 3, 2047));
 	tw_wheel_begin_round(w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 513, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 1025, &slice), TW_ADVANCE_DONE);
 	KUNIT_EXPECT_EQ(test, w->cascades, 3);
 	KUNIT_EXPECT_EQ(test, w->requeued, 1);
 	/* The search, the first and the last one. */
-	KUNIT_EXPECT_EQ(test, w->searched, 4 + 2);
-	KUNIT_EXPECT_EQ(test, slice, 100 - 4 - 6);
+	KUNIT_EXPECT_EQ(test, w->searched, 5 + 2);
+	KUNIT_EXPECT_EQ(test, slice, 100 - 5 - 6);
 	tw_wheel_next_event(w);
-	rig.served = 513;
-	rig_follow(&rig, 768);
+	rig.served = 1025;
+	rig_follow(&rig, 2047);
 	KUNIT_EXPECT_EQ(test, rig.fired, 4);
 	rig_exit(&rig);
 }
@@ -291,16 +294,16 @@ static void slice_of_two_moves_one_of_these(struct kunit *test)
 	rig_init(&rig, test, "slice of two", 1, 16, 0, 2);
 	w = &rig.w;
 	/* The last one added is the first of the list. */
-	rig_add(&rig, 0, 511 + 30);
-	rig_add(&rig, 1, 511 + 31);
+	rig_add(&rig, 0, 1023 + 62);
+	rig_add(&rig, 1, 1023 + 63);
 	tw_wheel_begin_round(w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 513, &slice), TW_ADVANCE_MORE);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 1025, &slice), TW_ADVANCE_MORE);
 	KUNIT_EXPECT_EQ(test, slice, 0);
-	KUNIT_EXPECT_EQ(test, w->now, 511);
+	KUNIT_EXPECT_EQ(test, w->now, 1023);
 	KUNIT_EXPECT_EQ(test, w->cascades, 1);
 	KUNIT_EXPECT_EQ(test, w->searched, 1);
 	tw_wheel_next_event(w);
-	rig_follow(&rig, 542);
+	rig_follow(&rig, 1086);
 	KUNIT_EXPECT_EQ(test, rig.fired, 2);
 	rig_exit(&rig);
 }

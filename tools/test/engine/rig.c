@@ -332,7 +332,7 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 				     unsigned int slot)
 {
 	struct tw_wheel *w = &rig->w;
-	unsigned int index = (level << (w->shift + 1)) + slot;
+	unsigned int index = tw_wheel_index(w, level, slot);
 	unsigned int span = level * w->shift;
 	u64 from = level ? (w->now >> span) + 1 : w->now;
 	u64 number = from + ((slot - from) & w->mask);

@@ -382,23 +382,25 @@ static void back_between_slices(struct kunit *test)
 
 static void back_forgets_what_was_quiet(struct kunit *test)
 {
-	unsigned int i, n = 10;
+	unsigned int i, n = 10, slice = 100;
 	struct rig rig;
 
 	/*
-	 * Up to tick 1007 nothing was needed. Now the position is at the end of block 0, and
-	 * the pass ends before it has looked ahead. Bucket 2 has a crowd: see
+	 * Up to tick 1007 nothing was needed. Now the position is at the end of block 3, and
+	 * the pass ends before it has looked ahead. Bucket 5 has a crowd: see
 	 * crowd_needs_the_end_of_a_block().
 	 */
 	rig_init(&rig, test, "quiet", 1, 16, 1000, n);
 	rig_run(&rig, 1000);
 	rig_back(&rig, 15);
-	rig_add(&rig, 0, 31);
+	rig_add(&rig, 0, 78);
 	for (i = 1; i < n; i++)
-		rig_add(&rig, i, 47);
+		rig_add(&rig, i, 95);
 	tw_wheel_begin_round(&rig.w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), 16);
-	rig_follow(&rig, 47);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 63, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), 64);
+	rig.served = 63;
+	rig_follow(&rig, 95);
 	KUNIT_EXPECT_EQ(test, rig.fired, n);
 	rig_exit(&rig);
 }
@@ -444,17 +446,18 @@ static void crowd_needs_the_end_of_a_block(struct kunit *test)
 	struct rig rig;
 
 	/*
-	 * The position is at the end of block 0. In block 1 there is only a timer for its
-	 * last tick. But from its first one on, the crowd in bucket 2 has to be emptied.
+	 * The position is at the end of block 3. In block 4 there is only a timer for its
+	 * last tick. But from its first one on, the crowd in bucket 5 has to be emptied.
 	 */
 	rig_init(&rig, test, "end of a block", 1, 16, 0, n);
-	rig_add(&rig, 0, 31);
 	for (i = 1; i < n; i++)
-		rig_add(&rig, i, 47);
-	rig_run(&rig, 15);
-	KUNIT_EXPECT_EQ(test, rig.w.wake, 16);
+		rig_add(&rig, i, 95);
+	rig_run(&rig, 30);
+	rig_add(&rig, 0, 79);
+	rig_run(&rig, 63);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 64);
 	rig_audit(&rig);
-	rig_follow(&rig, 47);
+	rig_follow(&rig, 95);
 	KUNIT_EXPECT_EQ(test, rig.fired, n);
 	rig_exit(&rig);
 }
@@ -465,23 +468,23 @@ static void forward_makes_a_crowd(struct kunit *test)
 	struct rig rig;
 
 	/*
-	 * Five timers in bucket 2 of level 2, and five in bucket 47 of level 1, where an arm
+	 * Five timers in bucket 4 of level 2, and five in bucket 79 of level 1, where an arm
 	 * moves the first ones, too. Together they are a crowd, which lowers the wake-up.
 	 */
 	rig_init(&rig, test, "a crowd", 1, 16, 0, n);
 	for (i = 0; i < 5; i++)
-		rig_add(&rig, i, 752 + i);
+		rig_add(&rig, i, 1264 + i);
 	tw_wheel_move_forward(&rig.w, 400);
 	for (; i < n; i++)
-		rig_add(&rig, i, 752 + i);
-	KUNIT_EXPECT_EQ(test, rig.w.wake, 752);
-	tw_wheel_move_forward(&rig.w, 600);
-	KUNIT_EXPECT_EQ(test, rig.w.now, 600);
+		rig_add(&rig, i, 1264 + i);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 1264);
+	tw_wheel_move_forward(&rig.w, 1100);
+	KUNIT_EXPECT_EQ(test, rig.w.now, 1100);
 	KUNIT_EXPECT_EQ(test, rig.w.cascades, 5);
-	KUNIT_EXPECT_EQ(test, rig.w.wake, 736);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 1248);
 	rig_audit(&rig);
-	rig.served = 600;
-	rig_follow(&rig, 800);
+	rig.served = 1100;
+	rig_follow(&rig, 1300);
 	KUNIT_EXPECT_EQ(test, rig.fired, n);
 	rig_exit(&rig);
 }

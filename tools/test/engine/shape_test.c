@@ -29,7 +29,7 @@ static void shape_rounds_up(struct kunit *test)
 		u64 tick_ns;
 		unsigned int shift, levels;
 	} shapes[] = {
-		{ 2, 1, 1, 62 }, { 3, 1, 2, 31 }, { 4, 1, 2, 31 }, { 5, 1, 3, 21 },
+		{ 2, 1, 1, 61 }, { 3, 1, 2, 31 }, { 4, 1, 2, 31 }, { 5, 1, 3, 21 },
 		{ 255, 1, 8, 8 }, { 256, 1, 8, 8 }, { 257, 1, 9, 7 }, { 4096, 1, 12, 6 },
 		{ 256, 1000, 8, 7 }, { 256, NSEC_PER_MSEC, 8, 6 }, { 16, NSEC_PER_MSEC, 4, 11 },
 		{ 256, TWHEEL_TICK_MAX, 8, 3 }, { 4096, TWHEEL_TICK_MAX, 12, 2 },
@@ -41,7 +41,7 @@ static void shape_rounds_up(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, shapes[i].tick_ns, shapes[i].slots), 0);
 		KUNIT_EXPECT_EQ(test, w.shift, shapes[i].shift);
 		KUNIT_EXPECT_EQ(test, w.levels, shapes[i].levels);
-		KUNIT_EXPECT_EQ(test, w.mask + 1, 2U << shapes[i].shift);
+		KUNIT_EXPECT_EQ(test, w.mask + 1, 4U << shapes[i].shift);
 	}
 }
 

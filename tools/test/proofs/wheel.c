@@ -17,7 +17,7 @@
 #define PROOF_TICK_NS	1024
 /* The last tick there is has 53 bits. */
 #define PROOF_LAST_TICK	(TWHEEL_NEVER / PROOF_TICK_NS + 1)
-#define PROOF_BUCKETS	((51 / SLOTS_SHIFT + 1) * 2 * PROOF_SLOTS)
+#define PROOF_BUCKETS	((50 / SLOTS_SHIFT + 1) * 4 * PROOF_SLOTS)
 #ifndef PROOF_TIMERS
 #define PROOF_TIMERS	2
 #endif
@@ -87,7 +87,7 @@ static u64 proof_ahead(const struct tw_wheel *w, const struct tw_wheel_row *row,
 	return (tick >> row->span) - (w->now >> row->span);
 }
 
-/* A bucket lies after the position, within two laps, in its own level's part. */
+/* A bucket lies after the position, within four laps, in its own level's part. */
 void prove_bucket_in_reach(void)
 {
 	struct tw_wheel *w = proof_make_wheel();
@@ -104,9 +104,9 @@ void prove_bucket_in_reach(void)
 	__CPROVER_assert(index / (w->mask + 1) == row->level, "of that level");
 	__CPROVER_assert(proof_ahead(w, row, tick) >= 1, "after the position");
 	__CPROVER_assert(proof_ahead(w, row, tick) <= w->mask + 1,
-			 "within two laps");
-	__CPROVER_assert(!row->level || proof_ahead(w, row, tick) >= 2,
-			 "a whole bucket lies between");
+			 "within four laps");
+	__CPROVER_assert(!row->level || proof_ahead(w, row, tick) >= 4,
+			 "three whole buckets lie between");
 }
 
 /* Two ticks that share a bucket share its number: no bucket is ambiguous. */
@@ -136,9 +136,9 @@ void prove_level_never_rises(void)
 }
 
 /*
- * The position stands in the bucket before the one that a cascade empties. Each of its
- * timers goes to a strictly lower level; those of the range that tw_bucket_empty() looks up once
- * all go to the same level.
+ * The position stands in the bucket before the two that a cascade empties. Each of their timers
+ * goes to a strictly lower level. So does each of the range that tw_bucket_empty() looks up once,
+ * and all of it to the same one.
  */
 void prove_cascade_strictly_lower(void)
 {
@@ -146,19 +146,16 @@ void prove_cascade_strictly_lower(void)
 	unsigned int level = nondet_uint();
 	u64 tick = proof_later_tick(w);
 	unsigned int span;
-	u64 near, end;
+	u64 near;
 
 	__CPROVER_assume(level > 0 && level < w->levels);
 	span = level * w->shift;
-	__CPROVER_assume((tick >> span) - (w->now >> span) == 1);
-	__CPROVER_assert(tw_wheel_find_row(w, tick)->level < level, "lower");
-
-	near = w->now + ((2ULL << span) >> w->shift);
-	end = ((tick >> span) + 1) << span;
-	__CPROVER_assume(tick - near < end - near);
-	__CPROVER_assert(tw_wheel_find_row(w, tick)->level ==
-			 tw_wheel_find_row(w, near)->level,
-			 "one level for the range");
+	near = w->now + ((4ULL << span) >> w->shift);
+	if ((tick >> span) - (w->now >> span) <= 2)
+		__CPROVER_assert(tw_wheel_find_row(w, tick)->level < level, "lower");
+	if (tick >= near && tick < w->now + (4ULL << span))
+		__CPROVER_assert(tw_wheel_find_row(w, tick)->level == level - 1,
+				 "one level for the range");
 }
 
 /* A timer that is not near needs nothing before the wheel's next event. */
@@ -212,7 +209,7 @@ static void proof_check_links(void)
 	struct tw_list *list = &proof_heads[index];
 	struct hlist_node **at = &list->first;
 
-	__CPROVER_assume(index < PROOF_SLOTS * 4);
+	__CPROVER_assume(index < PROOF_SLOTS * 8);
 	if (tw_list_empty(list))
 		return;
 	for (i = 0; i < PROOF_TIMERS && !tw_list_is_end(*at); i++) {
@@ -253,7 +250,7 @@ void prove_bits_after_dequeue(void)
 	unsigned int gone = nondet_uint();
 
 	__CPROVER_assume(gone < PROOF_TIMERS);
-	proof_enqueue_all(w, PROOF_SLOTS * 2 + 2);
+	proof_enqueue_all(w, PROOF_SLOTS * 4 + 2);
 	tw_wheel_dequeue(w, &proof_timers[gone]);
 	__CPROVER_assert(*proof_timers[gone].link.pprev != &proof_timers[gone].link,
 			 "what pointed to it does no more");
