@@ -332,7 +332,7 @@ TWHEEL_API int twheel_walk(struct twheel *wheel,
 
 /*
  * twheel_timer_init() - initialise a timer that is new, or not pending and whose callback does not
- * run. Without a wheel or a function, it cannot be armed
+ * run, or makes this call. Without a wheel or a function, it cannot be armed
  */
 TWHEEL_API void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 				  twheel_fn function);
