@@ -455,9 +455,9 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 
 /*
  * The last tick before upper levels need anything. The next bucket of each is empty. While that of
- * level 1 after it is, too, the position can go on to the next block: but not to a bucket of level
- * 2, and not to where level 0 begins anew. Two blocks on it ends, as timers may be armed for the
- * bucket after those: they go four ahead.
+ * level 1 after it is, too, the position can go on to the next block. But it enters no bucket of
+ * level 2, and stops where level 0 begins anew. And it goes on by two blocks only: timers may be
+ * armed for the bucket after those, as they go four ahead.
  */
 static u64 wheel_quiet_end(const struct tw_wheel *w)
 {
