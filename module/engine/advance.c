@@ -188,26 +188,40 @@ static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int c
 }
 
 /*
- * The position is before a bucket of an upper level, and no level below it holds a timer.
- * If the bucket's timer is alone in it, the position can go to its tick at once. Nothing
- * else is on the way, as no bucket of a higher level begins within this one.
- * Returns false if that is not so, or if the timer is not due at @target.
+ * The position is before a bucket of an upper level, and no level below it holds a timer. If the
+ * bucket's timer is alone in it, the position can go to its tick at once, and so on to the end of
+ * the bucket of the level above. Nothing else is on the way: no bucket of a higher level begins
+ * within that one.
+ * Returns false if the first is not alone, or not due at @target.
  */
 static bool wheel_take_alone(struct tw_wheel *w, unsigned int level, u64 number,
 			     u64 target)
 {
-	struct tw_list *head = wheel_bucket(w, level, number);
-	struct twheel_node *node = hlist_entry(head->first, struct twheel_node, link);
-	u64 tick;
+	unsigned int index = tw_wheel_index(w, level, number);
+	const unsigned int end = (index | w->mask >> 2) + 1;
+	unsigned int left = WHEEL_GATHER_SLICE;
+	const u64 first = number - index;
+	u64 last = 0;
 
-	if (!tw_list_is_end(node->link.next))
+	do {
+		struct tw_list *list = &w->buckets.heads[index];
+		struct twheel_node *node = hlist_entry(list->first, struct twheel_node, link);
+		u64 tick;
+
+		if (!tw_list_is_end(node->link.next))
+			break;
+		tick = tw_wheel_ceil(w, atomic64_read(&node->word));
+		if (tick > target || tick >> wheel_level_span(w, level) != first + index)
+			break;
+		last = tick;
+		__clear_bit(index, w->buckets.occupied);
+		tw_list_splice(list, &w->expiring);
+		if (++index < end)
+			index = wheel_find_bit(w->buckets.occupied, end, index);
+	} while (index < end && --left);
+	if (!last)
 		return false;
-	tick = tw_wheel_ceil(w, atomic64_read(&node->word));
-	if (tick > target || tick >> wheel_level_span(w, level) != number)
-		return false;
-	__clear_bit(head - w->buckets.heads, w->buckets.occupied);
-	tw_list_splice(head, &w->expiring);
-	wheel_set_now(w, tick);
+	wheel_set_now(w, last);
 	return true;
 }
 

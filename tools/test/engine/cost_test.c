@@ -98,6 +98,24 @@ static void many_ticks_end_the_way(struct kunit *test)
 	rig_exit(&rig);
 }
 
+/* So do buckets of an upper level with a timer each: none of them is emptied into lower ones. */
+static void lone_timers_end_the_way(struct kunit *test)
+{
+	unsigned int i, n = 40, slice = 100;
+	struct rig rig;
+
+	rig_init(&rig, test, "alone", 1, 256, 0, n);
+	for (i = 0; i < n; i++)
+		rig_add(&rig, i, 1024 + 256 * i + 7);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 20000, &slice), TW_ADVANCE_DUE);
+	KUNIT_EXPECT_EQ(test, rig.w.now, 1024 + 256 * 31 + 7);
+	rig_run(&rig, 20000);
+	KUNIT_EXPECT_EQ(test, rig.fired, n);
+	KUNIT_EXPECT_EQ(test, rig.w.cascades, 0);
+	rig_exit(&rig);
+}
+
 static void displaced_are_looked_for_in_slices(struct kunit *test)
 {
 	unsigned int slice = 0;
@@ -369,6 +387,7 @@ static struct kunit_case cost_cases[] = {
 	KUNIT_CASE(slice_ends_within_a_bucket),
 	KUNIT_CASE(rest_of_a_crowd_comes_at_once),
 	KUNIT_CASE(many_ticks_end_the_way),
+	KUNIT_CASE(lone_timers_end_the_way),
 	KUNIT_CASE(displaced_are_looked_for_in_slices),
 	KUNIT_CASE(counters_say_what_moved),
 	KUNIT_CASE(search_of_all_levels_costs),
