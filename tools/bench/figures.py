@@ -20,7 +20,7 @@ DOCUMENTS = ("README.md", "tools/doc/comparison.md")
 NO_STRAYS = (*DOCUMENTS, "tools/doc/design.md", "tools/doc/proof.md")
 TABLE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->\n)", re.S)
 STRAY = re.compile(r"\d\s(?:instructions|nanoseconds|ns)\b")
-MANY, SOME, FEW = 1000000, 100000, 1000
+MANY, HALF, SOME, FEW = 1000000, 500000, 100000, 1000
 COUNT, NS, WHEELS = "icount", "native", "wheels"
 KERNEL = (("twheel", "twheel"), ("`timer_list`", "timer_list"), ("`hrtimer`", "hrtimer"))
 
@@ -109,11 +109,28 @@ TABLES = {
         tuple((title, peer, WHEELS) for title, peer in (
             ("process wheel", "process"), ("ratas", "ratas"), ("wahern/timeout", "wahern"),
             ("libev", "libev"), ("libuv", "libuv"), ("libevent", "libevent"))),
-        tuple((f"{many}: {title}", "1-min", operation, count, None)
-              for many, count in (("10³", FEW), ("10⁵", SOME), ("10⁶", MANY))
-              for title, operation in (
-                  ("arm, ten extends, cancel", "life"), ("arm", "arm"), ("extend", "extend"),
-                  ("cancel", "cancel"), ("expire", "drain")))),
+        tuple((f"{many}: {title}", delays, operation, count, None)
+              for many, count in (("10³", FEW), ("10⁵", SOME), ("5·10⁵", HALF), ("10⁶", MANY))
+              for title, delays, operation in (
+                  ("arm, ten extends, cancel", "1-min", "life"), ("arm", "1-min", "arm"),
+                  ("extend", "1-min", "extend"), ("cancel", "1-min", "cancel"),
+                  ("expire within a minute", "1-min", "drain"),
+                  ("all on one tick: arm", "one-tick", "arm"),
+                  ("all on one tick: expire", "one-tick", "expire"),
+                  ("over an hour: arm", "1-h", "arm"),
+                  ("over an hour: arm, from an empty wheel on", "1-h", "arm-empty"),
+                  ("over an hour: extend", "1-h", "extend"),
+                  ("over an hour: cancel", "1-h", "cancel"),
+                  ("over an hour: cancel, until it is empty", "1-h", "cancel-empty"),
+                  ("over an hour: expire", "1-h", "expire")))
+        + (("bytes of a timer", "none", "bytes-timer", SOME, None),
+           ("bytes of a new wheel", "none", "bytes-wheel", SOME, None))),
+    "threads": (
+        tuple((title, peer, WHEELS) for title, peer in (
+            ("one process wheel", "shared"), ("one for each thread", "each"),
+            ("a plain one for each thread, with a queue of cancels", "queues"))),
+        (("one thread", "mix", "threads-1", SOME, None),
+         ("two threads", "mix", "threads-2", SOME, None))),
 }
 # Only twheel's own are in every mode: a peer may lack an operation.
 OURS = ("twheel", "ioctl", "cells", "process")
@@ -188,6 +205,8 @@ def table(name, figures, others):
     columns, rows = TABLES[name]
     cells = [[figures.get(key_of(row, column)) for column in columns] for row in rows]
     used = [i for i in range(len(columns)) if any(row[i] is not None for row in cells)]
+    if not used:
+        return "Not measured yet.\n"
     lines = ["| | " + " | ".join(columns[i][0] for i in used) + " |",
              "|---" * (len(used) + 1) + "|"]
     lines += [f"| {row[0]} | " + " | ".join(shown(cells[n][i]) for i in used) + " |"

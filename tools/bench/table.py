@@ -23,6 +23,13 @@ LIFE_AGAINST = "libev"
 LIFE = "1-min"
 # The same beside other wheels.
 WHEEL_PEERS = ("process", "ratas", "wahern", *LIFE_PEERS[2:])
+WHEELS_ONLY = WHEEL_PEERS[:3]
+WHEEL_ROWS = (("1-min", "a connection's life in a program", WHEEL_PEERS),
+              ("one-tick", "all on one tick", WHEELS_ONLY),
+              ("1-h", "deadlines over an hour", WHEELS_ONLY),
+              ("none", "memory, in bytes", WHEELS_ONLY))
+# A wheel with `threads` for all, one for each thread, and tokio's design.
+THREAD_PEERS = ("shared", "each", "queues")
 # The engine as a program: a lock for each timer, or for 32.
 ENGINE_PEERS = ("one", "many", "one-huge", "many-huge")
 UNITS = dict.fromkeys(("wall", "native", "wheels"), "nanoseconds") | {"icount": "instructions"}
@@ -236,27 +243,31 @@ def native_cell(figures, *key):
     return f"{number(figures.least(*key)):>9} {number(figures.get(*key)):>8}"
 
 
-def show_native(figures, count, title, peers, against=None):
-    """A least and a median for each peer"""
+def show_native(figures, count, title, peers, against=(), only=None):
+    """A least and a median for each peer, and both ratios to some of them"""
     rows = [row for row in figures.rows(count, peers)
-            if (*row, count, peers[0]) in figures.samples]
+            if (*row, count, peers[0]) in figures.samples and only in (None, row[0])]
     if not rows:
         return
-    print(f"\n{title}, {grouped(count)} pending, nanoseconds per operation: "
-          "the least, and the median")
+    unit = "" if only == "none" else ", nanoseconds per operation"
+    print(f"\n{title}, {grouped(count)} pending{unit}: the least, and the median")
     print(f"  {'':14}" + "".join(f"{peer:>18}" for peer in peers)
-          + (f"  × {against}" if against else ""))
+          + "".join(f"{'× ' + peer:>14}" for peer in against))
     for delays, operation in rows:
         ours = (delays, operation, count, peers[0])
-        theirs = (delays, INSTEAD.get(operation, operation), count, against)
-        ratio = ""
-        # What is lost in the loop itself is 0.
-        if theirs in figures.samples and figures.least(*theirs):
-            ratio = f"{figures.least(*ours) / figures.least(*theirs):7.2f}" \
-                    f"{figures.get(*ours) / figures.get(*theirs):7.2f}"
+        ratios = ""
+        for peer in against:
+            theirs = (delays, operation, count, peer)
+            if theirs not in figures.samples:
+                theirs = (delays, INSTEAD.get(operation), count, peer)
+            # What is lost in the loop itself is 0.
+            known = theirs in figures.samples and figures.least(*theirs)
+            ratios += (f"{figures.least(*ours) / figures.least(*theirs):7.2f}"
+                       f"{figures.get(*ours) / figures.get(*theirs):7.2f}" if known
+                       else f"{'':14}")
         print((f"  {operation:14}" + "".join(
             native_cell(figures, delays, operation, count, peer)
-            for peer in peers) + ratio).rstrip())
+            for peer in peers) + ratios).rstrip())
 
 
 def judge_native(figures, count):
@@ -285,7 +296,10 @@ def wheels(figures):
     """A process wheel beside others"""
     goals = []
     for count in figures.counts(WHEEL_PEERS):
-        show_native(figures, count, "a connection's life in a program", WHEEL_PEERS, "ratas")
+        for delays, title, peers in WHEEL_ROWS:
+            show_native(figures, count, title, peers, WHEELS_ONLY[1:], delays)
+    for count in figures.counts(THREAD_PEERS):
+        show_native(figures, count, "threads, the whole program", THREAD_PEERS, THREAD_PEERS[2:])
     for operation, count, most, peer in WHEEL_GOALS:
         keys = [(LIFE, operation, count, one) for one in ("process", peer)]
         if keys[0] in figures.samples:
@@ -300,9 +314,10 @@ def wheels(figures):
 
 def native(figures):
     for count in figures.counts():
-        show_native(figures, count, "in the kernel", PEERS, AGAINST)
+        show_native(figures, count, "in the kernel", PEERS, (AGAINST,))
     for count in figures.counts(LIFE_PEERS[:1]):
-        show_native(figures, count, "a connection's life in a program", LIFE_PEERS, LIFE_AGAINST)
+        show_native(figures, count, "a connection's life in a program", LIFE_PEERS,
+                    (LIFE_AGAINST,))
     for count in figures.counts(ENGINE_PEERS):
         show_native(figures, count, "the engine as a program", ENGINE_PEERS)
     show_machine(figures)

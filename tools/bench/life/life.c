@@ -7,14 +7,17 @@
  *
  * Built with LIFE_WHEELS, other wheels take the place of the cells, see ../wheels.sh. Their time
  * can be set, and so can that of the process wheel. It passes between the phases, and what that
- * costs is a part of the life. They also expire all timers.
+ * costs is a part of the life. Wheels do more after that. All timers expire within a minute. All
+ * are armed for one tick, which expires. And all have deadlines over an hour. There an operation is
+ * measured beside so many others, and on a wheel that begins or ends empty. Then all expire.
  *
- * Each operation is on a random connection, and gives its timer a minute from then on. The
- * deadlines of a phase take half of the time to the next phase. So an extended
- * timer is the last of all, by more than a tick. Arguments are computed before, and loops do
- * not read the clock: they have it, as they have it in a callback.
+ * Each operation is on a random connection. In a life it gives the timer a minute from then on. The
+ * deadlines of a phase take half of the time to the next phase. So an extended timer is the last of
+ * all, by more than a tick. Arguments are computed before, and loops do not read the clock: they
+ * have it, as they have it in a callback.
  */
 #include <err.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +31,16 @@
 #define LIFE_PAGE	(2UL << 20)
 /* From one phase to the next; a life has less than a minute, so that no timer expires. */
 #define LIFE_PASS_MS	2500
-/* In which all timers expire. */
-#define LIFE_DRAIN_MS	60200
+#define LIFE_MS		1000000ULL
+#define LIFE_MINUTE_MS	60000
+#define LIFE_HOUR_MS	3600000
+/* Two steps more than the last deadline has, and all timers have expired. */
+#define LIFE_AFTER_MS	(2 * LIFE_STEP_MS)
+/* Of so many parts, one is not pending while the others are measured. */
+#define LIFE_PARTS	8
 
 struct connection *connections;
-uint32_t life_count, *life_order;
+uint32_t life_count, *life_order, life_operations;
 struct delay *life_delays;
 uint32_t life_fired;
 
@@ -71,21 +79,23 @@ static void *life_array(size_t size)
 	return memory;
 }
 
-/* Another order, and delays: from @from_ns on; 0: at random between 5 s and a minute. */
-static void life_plan(uint64_t from_ns)
+/*
+ * Another order, and delays: from @from_ns on, each @step_ns later than the one before, and up to
+ * @random_ms more.
+ */
+static void life_plan(uint64_t from_ns, uint64_t step_ns, uint32_t random_ms)
 {
-	uint64_t step_ns = LIFE_PASS_MS * 500000ULL / life_count, ns;
 	uint32_t i;
 
 	for (i = 0; i < life_count; i++) {
 		uint32_t j = life_random(i + 1);
+		uint64_t ns = from_ns + i * step_ns + life_random(random_ms) * LIFE_MS;
 
 		life_order[i] = life_order[j];
 		life_order[j] = i;
-		ns = from_ns ? from_ns + i * step_ns : (5000 + life_random(55000)) * 1000000ULL;
 		life_delays[i] = (struct delay) {
 			.ns = ns,
-			.ms = ns / 1000000,
+			.ms = ns / LIFE_MS,
 			.seconds = ns / 1e9,
 			.tv = { ns / 1000000000, ns % 1000000000 / 1000 },
 		};
@@ -117,12 +127,17 @@ static void life_time(void)
 	life_took_ns = life_now() - start;
 }
 
-static void life_print(const char *peer, const char *operation, int64_t ns)
+static void life_print(const char *peer, const char *delays, const char *operation, double figure)
 {
-	if (!peer)
-		return;
-	printf("1-min %s %s %u %.2f\n", peer, operation, life_count,
-	       ns > 0 ? (double)ns / life_count : 0);
+	if (peer)
+		printf("%s %s %s %u %.2f\n", delays, peer, operation, life_count,
+		       figure > 0 ? figure : 0);
+}
+
+static void life_print_each(const char *peer, const char *delays, const char *operation,
+			    int64_t ns)
+{
+	life_print(peer, delays, operation, (double)ns / life_count);
 }
 
 /* Measure a phase of a life. */
@@ -151,10 +166,10 @@ static int64_t life_pass(const struct life_peer *peer, uint32_t ms)
 static void life_run(const struct life_peer *peer, const char *name)
 {
 	int64_t arm, extend = 0, cancel, pass = 0, nothing;
-	uint64_t from_ns = LIFE_TIMEOUT_NS;
+	uint64_t from_ns = LIFE_TIMEOUT_NS, step_ns = LIFE_PASS_MS * LIFE_MS / 2 / life_count;
 	unsigned int phase;
 
-	life_plan(from_ns);
+	life_plan(from_ns, step_ns, 0);
 	nothing = life_phase(peer, life_nothing, 0);
 	arm = life_phase(peer, peer->arm, nothing);
 	for (phase = 0; phase < LIFE_EXTENDS; phase++) {
@@ -162,27 +177,135 @@ static void life_run(const struct life_peer *peer, const char *name)
 		if (peer->step)
 			pass += life_pass(peer, LIFE_PASS_MS);
 		else
-			from_ns += LIFE_PASS_MS * 1000000ULL;
-		life_plan(from_ns);
+			from_ns += LIFE_PASS_MS * LIFE_MS;
+		life_plan(from_ns, step_ns, 0);
 		extend += life_phase(peer, peer->extend, nothing);
 	}
-	life_plan(from_ns);
+	life_plan(from_ns, step_ns, 0);
 	cancel = life_phase(peer, peer->cancel, nothing);
-	life_print(name, "life", arm + pass + extend + cancel);
-	life_print(name, "arm", arm);
-	life_print(name, "extend", extend / LIFE_EXTENDS);
-	life_print(name, "cancel", cancel);
+	life_print_each(name, "1-min", "life", arm + pass + extend + cancel);
+	life_print_each(name, "1-min", "arm", arm);
+	life_print_each(name, "1-min", "extend", extend / LIFE_EXTENDS);
+	life_print_each(name, "1-min", "cancel", cancel);
 }
 
-/* All timers fire, within a minute of the wheel's time. @name: as of life_run(). */
-static void life_drain(const struct life_peer *peer, const char *name)
+/* All timers fire, in @ms of the wheel's time. */
+static int64_t life_expire(const struct life_peer *peer, uint32_t ms)
 {
-	life_plan(0);
-	peer->arm();
+	int64_t ns;
+
 	life_fired = 0;
-	life_print(name, "drain", life_pass(peer, LIFE_DRAIN_MS));
+	ns = life_pass(peer, ms);
 	if (life_fired != life_count)
 		errx(1, "%s: %u of %u timers have fired", peer->name, life_fired, life_count);
+	return ns;
+}
+
+/* All timers fire within a minute. @name: as of life_run(). */
+static void life_drain(const struct life_peer *peer, const char *name)
+{
+	life_plan(5000 * LIFE_MS, 0, LIFE_MINUTE_MS - 5000);
+	peer->arm();
+	life_print_each(name, "1-min", "drain", life_expire(peer, LIFE_MINUTE_MS + LIFE_AFTER_MS));
+}
+
+/* All timers are armed for one tick, which is the end of a step, and fire there. */
+static void life_one_tick(const struct life_peer *peer, const char *name)
+{
+	int64_t nothing;
+
+	life_plan(LIFE_STEP_MS * LIFE_MS, 0, 0);
+	nothing = life_phase(peer, life_nothing, 0);
+	life_print_each(name, "one-tick", "arm", life_phase(peer, peer->arm, nothing));
+	life_print_each(name, "one-tick", "expire", life_expire(peer, LIFE_STEP_MS));
+}
+
+/* Run a phase for one part of the connections only. */
+static int64_t life_part(const struct life_peer *peer, void (*phase)(void), unsigned int part)
+{
+	uint32_t from = (uint64_t)life_count * part / LIFE_PARTS;
+	int64_t nothing, ns;
+
+	life_operations = (uint64_t)life_count * (part + 1) / LIFE_PARTS - from;
+	life_order += from;
+	life_delays += from;
+	nothing = life_phase(peer, life_nothing, 0);
+	ns = life_phase(peer, phase, nothing);
+	life_order -= from;
+	life_delays -= from;
+	life_operations = life_count;
+	return ns;
+}
+
+/*
+ * All timers are pending, but for one part. The next part is cancelled, and then the one before it
+ * is armed again: its memory is not the last that was touched.
+ */
+static void life_beside(const struct life_peer *peer, const char *name)
+{
+	int64_t arm = 0, cancel = 0;
+	unsigned int part;
+
+	life_plan(LIFE_MS, 0, LIFE_HOUR_MS);
+	life_part(peer, peer->cancel, 0);
+	for (part = 1; part < LIFE_PARTS; part++) {
+		cancel += life_part(peer, peer->cancel, part);
+		arm += life_part(peer, peer->arm, part - 1);
+	}
+	life_part(peer, peer->arm, LIFE_PARTS - 1);
+	life_print_each(name, "1-h", "arm", arm * LIFE_PARTS / (LIFE_PARTS - 1));
+	life_print_each(name, "1-h", "cancel", cancel * LIFE_PARTS / (LIFE_PARTS - 1));
+}
+
+/* Deadlines are random over an hour. */
+static void life_hour(const struct life_peer *peer, const char *name)
+{
+	int64_t nothing;
+
+	life_plan(LIFE_MS, 0, LIFE_HOUR_MS);
+	nothing = life_phase(peer, life_nothing, 0);
+	life_print_each(name, "1-h", "arm-empty", life_phase(peer, peer->arm, nothing));
+	life_beside(peer, name);
+	life_plan((LIFE_HOUR_MS + 1) * LIFE_MS, 0, LIFE_HOUR_MS);
+	life_print_each(name, "1-h", "extend", life_phase(peer, peer->extend, nothing));
+	life_plan(0, 0, 0);
+	life_print_each(name, "1-h", "cancel-empty", life_phase(peer, peer->cancel, nothing));
+
+	life_plan(LIFE_MS, 0, LIFE_HOUR_MS);
+	peer->arm();
+	life_print_each(name, "1-h", "expire", life_expire(peer, LIFE_HOUR_MS + LIFE_AFTER_MS));
+}
+
+static void life_round(const struct life_peer *peer, const char *name)
+{
+	life_run(peer, name);
+	if (!peer->step)
+		return;
+	life_drain(peer, name);
+	life_one_tick(peer, name);
+	life_hour(peer, name);
+}
+
+static size_t life_allocated(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* Prepare a peer and its connections, and print what memory it takes. */
+static struct connection *life_begin(const struct life_peer *peer)
+{
+	size_t before;
+
+	connections = life_array(life_count * sizeof(*connections));
+	before = life_allocated();
+	peer->begin();
+	if (peer->timer_size) {
+		life_print(peer->name, "none", "bytes-wheel", life_allocated() - before);
+		life_print(peer->name, "none", "bytes-timer", peer->timer_size);
+	}
+	return connections;
 }
 
 int main(int argc, char **argv)
@@ -194,6 +317,7 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		errx(2, "usage: life COUNT ROUNDS");
 	life_count = atoi(argv[1]);
+	life_operations = life_count;
 	rounds = atoi(argv[2]);
 	if (!life_count || !rounds)
 		errx(2, "COUNT and ROUNDS are 1 or more");
@@ -202,10 +326,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < LIFE_PEERS; i++) {
 		if (life_peers[i]->file && access(life_peers[i]->file, F_OK))
 			continue;
-		connections = life_array(life_count * sizeof(*connections));
-		all[n] = connections;
+		all[n] = life_begin(life_peers[i]);
 		peers[n++] = life_peers[i];
-		life_peers[i]->begin();
 	}
 	/* The first round is not printed: memory is touched for the first time. */
 	for (round = 0; round <= rounds; round++) {
@@ -219,9 +341,7 @@ int main(int argc, char **argv)
 			all[i] = connections;
 			peers[turn] = peers[i];
 			peers[i] = peer;
-			life_run(peer, round ? peer->name : NULL);
-			if (peer->step)
-				life_drain(peer, round ? peer->name : NULL);
+			life_round(peer, round ? peer->name : NULL);
 		}
 	}
 	return 0;

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdalign.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/time.h>
 
@@ -31,17 +32,19 @@ struct delay {
 /* Those of the peer whose turn it is. */
 extern struct connection *connections;
 extern uint32_t life_count, *life_order;
+/* How many operations there are in a phase: for all connections, or for some. */
+extern uint32_t life_operations;
 /* The delay of the i-th operation. */
 extern struct delay *life_delays;
 /* How many callbacks have been called. */
 extern uint32_t life_fired;
 
-/* Run a statement for each connection @c in random order, with its @delay. */
+/* Run a statement for each connection @c of a phase in random order, with its @delay. */
 #define LIFE_EACH(statement)							\
 do {									\
 	struct connection *const connections_ = connections;		\
 	const uint32_t *order_ = life_order;				\
-	const uint32_t *const end_ = order_ + life_count;		\
+	const uint32_t *const end_ = order_ + life_operations;		\
 	const struct delay *delay = life_delays;			\
 									\
 	for (; order_ < end_; order_++, delay++) {			\
@@ -65,10 +68,11 @@ do {									\
  * @file: the device that it needs; NULL: none
  * @begin: prepare the timers of all connections, which are zeros
  * @in: run the others in the place where they cost the least; NULL: anywhere
- * @arm: arm all
- * @extend: extend all
- * @cancel: cancel all
+ * @arm: arm all of a phase
+ * @extend: extend all of them
+ * @cancel: cancel all of them
  * @step: let %LIFE_STEP_MS pass, and count what fires; NULL: its time cannot be set
+ * @timer_size: how many bytes a timer has, where @step is
  */
 struct life_peer {
 	const char *name;
@@ -79,6 +83,7 @@ struct life_peer {
 	void (*extend)(void);
 	void (*cancel)(void);
 	void (*step)(void);
+	size_t timer_size;
 };
 
 extern const struct life_peer life_process, life_cells, life_ev, life_ev_lazy, life_uv,

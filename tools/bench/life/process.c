@@ -82,4 +82,5 @@ static void process_step(void)
 const struct life_peer life_process_virtual = {
 	.name = "process", .begin = process_virtual_begin, .arm = process_arm,
 	.extend = process_extend, .cancel = process_cancel, .step = process_step,
+	.timer_size = sizeof(struct twheel_timer),
 };

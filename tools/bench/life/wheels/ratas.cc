@@ -40,4 +40,5 @@ static void ratas_step(void)
 
 extern "C" const struct life_peer life_ratas = {
 	"ratas", NULL, ratas_begin, NULL, ratas_schedule, ratas_schedule, ratas_cancel, ratas_step,
+	sizeof(ratas_connection),
 };

@@ -43,4 +43,5 @@ static void wahern_step(void)
 const struct life_peer life_wahern = {
 	.name = "wahern", .begin = wahern_begin, .arm = wahern_add,
 	.extend = wahern_add, .cancel = wahern_del, .step = wahern_step,
+	.timer_size = sizeof(struct timeout),
 };
