@@ -28,31 +28,29 @@ static void wheel_gather(struct tw_wheel *w, u64 last)
 	struct hlist_node **tail = &w->expiring.first;
 	unsigned int start = (w->now + 1) & w->mask;
 	unsigned int end = start + (last - w->now - 1);
+	unsigned long range = BITMAP_FIRST_WORD_MASK(start);
 	unsigned int left = WHEEL_GATHER_SLICE;
 	u64 first = w->now + 1 - start;
-	unsigned int i = BIT_WORD(start);
-	unsigned long word;
+	unsigned int i;
 
-	word = w->buckets.occupied[i] & BITMAP_FIRST_WORD_MASK(start);
-	for (;;) {
-		while (word) {
-			unsigned int index = i * BITS_PER_LONG + __ffs(word);
+	for (i = BIT_WORD(start); left && i <= BIT_WORD(end); i++) {
+		unsigned long found, rest;
 
-			if (index > end)
-				goto out;
-			word &= word - 1;
-			__clear_bit(index, w->buckets.occupied);
+		if (i == BIT_WORD(end))
+			range &= BITMAP_LAST_WORD_MASK(end + 1);
+		found = w->buckets.occupied[i] & range;
+		for (rest = found; rest; rest &= rest - 1) {
+			unsigned int index = i * BITS_PER_LONG + __ffs(rest);
+
+			if (!left)
+				break;
 			tail = tw_list_take(&w->buckets.heads[index], tail);
-			if (!--left) {
+			if (!--left)
 				last = first + index;
-				goto out;
-			}
 		}
-		if (++i > BIT_WORD(end))
-			break;
-		word = w->buckets.occupied[i];
+		w->buckets.occupied[i] ^= found ^ rest;
+		range = ~0UL;
 	}
-out:
 	if (tail != &w->expiring.first)
 		tw_list_set_tail(&w->expiring, tail);
 	wheel_set_now(w, last);

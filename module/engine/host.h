@@ -178,6 +178,7 @@ static inline bool atomic64_try_cmpxchg(atomic64_t *a, s64 *old, s64 new)
 #define BIT_MASK(n)		(1UL << ((n) % BITS_PER_LONG))
 #define BITS_TO_LONGS(n)	BIT_WORD((n) + BITS_PER_LONG - 1)
 #define BITMAP_FIRST_WORD_MASK(n)	(~0UL << ((n) % BITS_PER_LONG))
+#define BITMAP_LAST_WORD_MASK(n)	(~0UL >> (-(n) % BITS_PER_LONG))
 
 #define __ffs(x)		((unsigned int)__builtin_ctzl(x))
 #define __ffs64(x)		((unsigned int)__builtin_ctzll(x))

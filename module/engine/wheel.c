@@ -291,7 +291,7 @@ struct twheel_node *tw_wheel_evict(struct tw_wheel *w)
  * a word that is not in its range. Those that the host takes leave the bucket. Returns false if no
  * timer is left, or nothing of the slice.
  */
-static bool wheel_look(struct tw_wheel *w, struct tw_list *head, u64 after, u64 range,
+static bool wheel_look(struct tw_wheel *w, struct tw_list *head, u64 from, u64 range,
 		       unsigned int *slice)
 {
 	struct hlist_node **at = head->tail;
@@ -304,7 +304,7 @@ static bool wheel_look(struct tw_wheel *w, struct tw_list *head, u64 after, u64 
 		at = node->link.pprev;
 		tw_check_link(&node->link, at);
 		if (w->look(w, node)) {
-			todo -= todo > 1 && (u64)atomic64_read(&node->word) - after - 1 >= range;
+			todo -= todo > 1 && (u64)atomic64_read(&node->word) - from >= range;
 			continue;
 		}
 		tw_wheel_unlink(w, at, next);
@@ -339,26 +339,85 @@ static void wheel_lower(struct tw_wheel *w, struct twheel_node *node, unsigned i
 }
 
 /**
- * struct bucket_rest - what is left of a bucket that is being emptied from its tail on
- * @list: the bucket, or NULL
- * @at: the next pointer of the last timer that is left, or the list's
+ * struct cascade - what the timers of a cascade share. It is copied, so that the compiler does not
+ *	load it again after each write to a bucket
+ * @lower: the buckets of the level below
+ * @occupied: &tw_wheel_buckets.occupied
+ * @first: the number of the first of @lower
+ * @shift: turns a product into the number of a tick's bucket
+ * @recip: &tw_wheel.recip
+ * @round: &tw_wheel.round
+ * @mask: &tw_wheel.mask
+ * @from: timers belong exactly one level lower from this word on
+ * @range: and if their words are less than the sum of this and @from
+ * @beyond: timers for this tick or a later one have been extended
+ * @level: the level that they come from
+ * @left: what is left of the slice
+ * @others: how many have cost two
  */
-struct bucket_rest {
-	struct tw_list *list;
-	struct hlist_node **at;
+struct cascade {
+	struct tw_list *lower;
+	unsigned long *occupied;
+	unsigned int first;
+	unsigned int shift;
+	u64 recip;
+	u64 round;
+	unsigned long mask;
+	u64 from;
+	u64 range;
+	u64 beyond;
+	unsigned int level;
+	unsigned int left;
+	unsigned int others;
 };
 
-static inline struct bucket_rest bucket_open(struct tw_list *list)
+/* One that does not belong exactly one level lower. */
+static noinline void cascade_other(struct tw_wheel *w, struct twheel_node *node,
+				   unsigned int level, u64 beyond)
 {
-	tw_list_check(list, list->tail);
-	return (struct bucket_rest) { .list = list, .at = list->tail };
+	u64 tick = tw_wheel_ceil(w, atomic64_read(&node->word));
+
+	if (tick < beyond) {
+		wheel_lower(w, node, level, tick);
+	} else {
+		w->requeued++;
+		wheel_requeue(w, node, tick);
+	}
 }
 
-static inline void bucket_close(struct tw_wheel *w, const struct bucket_rest *rest)
+/* Move the last timer of a list. @at: its next pointer. Returns that of the one before it. */
+static __always_inline struct hlist_node **cascade_one(struct tw_wheel *w, struct cascade *c,
+						       struct tw_list *list,
+						       struct hlist_node **at)
 {
-	tw_list_set_tail(rest->list, rest->at);
-	if (rest->at == &rest->list->first)
-		tw_wheel_emptied(w, rest->list);
+	struct twheel_node *node = hlist_entry(tw_list_node(at), struct twheel_node, link);
+	u64 word = atomic64_read(&node->word);
+	unsigned long index;
+
+	at = node->link.pprev;
+	tw_list_check(list, at);
+	c->left--;
+	if (likely(word - c->from < c->range)) {
+		/* tw_wheel_ceil(), with one shift for both. */
+		index = (tw_mul_high(2 * word + c->round, c->recip) >> c->shift) & c->mask;
+		if (tw_list_prepend(&c->lower[index], node))
+			__set_bit(c->first + index, c->occupied);
+		return at;
+	}
+	if (c->left) {
+		c->left--;
+		c->others++;
+	}
+	cascade_other(w, node, c->level, c->beyond);
+	return at;
+}
+
+/* @at: the next pointer of the last timer that is left, or the list's. */
+static inline void cascade_close(struct tw_wheel *w, struct tw_list *list, struct hlist_node **at)
+{
+	tw_list_set_tail(list, at);
+	if (at == &list->first)
+		tw_wheel_emptied(w, list);
 }
 
 /*
@@ -369,10 +428,8 @@ static inline void bucket_close(struct tw_wheel *w, const struct bucket_rest *re
  * for two at a time. A third and fourth gain nothing.
  *
  * In a pass most timers belong exactly one level lower. These begin @near, four buckets of that
- * level after the position, and end @beyond, four of their own after it. What they share is
- * computed once. It is copied, so that the compiler does not load it again after each write to a
- * bucket. Any other timer costs twice as much, and counts as two. One from @beyond on has been
- * extended.
+ * level after the position, and end @beyond, four of their own after it. Any other timer costs
+ * twice as much, and counts as two. One from @beyond on has been extended.
  *
  * The bucket is not empty, nor is the slice.
  */
@@ -383,74 +440,50 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 	const u64 near = w->now + ((4ULL << span) >> w->shift);
 	const u64 beyond = w->now + (4ULL << span);
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
-	struct tw_list *lower = &w->buckets.heads[row.first];
-	const u64 after = wheel_word(w, near - 1);
-	const u64 range = w->in_pass ? wheel_word(w, beyond - 1) - after : 0;
-	const unsigned int shift = w->recip_shift + row.span;
-	const u64 recip = w->recip, round = w->round;
-	const unsigned long mask = w->mask;
-	unsigned int extended = 0, others = 0, left;
-	struct bucket_rest rest = { .list = wheel_bucket(w, level, number) }, next = { };
+	struct cascade c = {
+		.lower		= &w->buckets.heads[row.first],
+		.occupied	= w->buckets.occupied,
+		.first		= row.first,
+		.shift		= w->recip_shift + row.span,
+		.recip		= w->recip,
+		.round		= w->round,
+		.mask		= w->mask,
+		.from		= wheel_word(w, near - 1) + 1,
+		.beyond		= beyond,
+		.level		= level,
+	};
+	struct tw_list *list = wheel_bucket(w, level, number);
+	struct tw_list *next = wheel_bucket(w, level, number + 1);
+	struct hlist_node **at, **next_at;
+	const u64 requeued = w->requeued;
 
-	if (unlikely(w->look) && !wheel_look(w, rest.list, after, range, slice))
+	if (w->in_pass)
+		c.range = wheel_word(w, beyond - 1) - c.from + 1;
+	if (unlikely(w->look) && !wheel_look(w, list, c.from, c.range, slice))
 		return;
-	rest = bucket_open(rest.list);
-	if (likely(!w->look) && test_bit(tw_wheel_index(w, level, number + 1), w->buckets.occupied))
-		next = bucket_open(wheel_bucket(w, level, number + 1));
+	at = list->tail;
+	/* The host is asked about one list. */
+	next_at = unlikely(w->look) ? &next->first : tw_list_tail(next);
+	tw_list_check(list, at);
+	tw_list_check(next, next_at);
 	/* Keeps the compiler from adding the first one's number for each timer. */
-	OPTIMIZER_HIDE_VAR(lower);
-	left = *slice;
-	do {
-		struct twheel_node *node;
-		u64 word;
-
-		node = hlist_entry(tw_list_node(rest.at), struct twheel_node, link);
-		rest.at = node->link.pprev;
-		tw_list_check(rest.list, rest.at);
-		word = atomic64_read(&node->word);
-		if (likely(word - after - 1 < range)) {
-			unsigned long index;
-
-			/* tw_wheel_ceil(), with one shift for both. */
-			index = (tw_mul_high(2 * word + round, recip) >> shift) & mask;
-			if (tw_list_prepend(&lower[index], node))
-				__set_bit(row.first + index, w->buckets.occupied);
-		} else {
-			u64 tick = tw_wheel_ceil(w, word);
-
-			if (left > 1) {
-				others++;
-				left--;
-			}
-			if (tick >= beyond) {
-				extended++;
-				wheel_requeue(w, node, tick);
-			} else {
-				wheel_lower(w, node, level, tick);
-			}
-		}
-		if (likely(rest.at != &rest.list->first)) {
-			if (next.list)
-				swap(rest, next);
-		} else if (next.list) {
-			bucket_close(w, &rest);
-			rest = next;
-			next.list = NULL;
-		} else {
-			left--;
-			break;
-		}
-	} while (--left);
-	if (range)
+	OPTIMIZER_HIDE_VAR(c.lower);
+	c.left = *slice;
+	while (c.left > 3 && at != &list->first && next_at != &next->first) {
+		at = cascade_one(w, &c, list, at);
+		next_at = cascade_one(w, &c, next, next_at);
+	}
+	while (c.left && at != &list->first)
+		at = cascade_one(w, &c, list, at);
+	cascade_close(w, list, at);
+	if (!tw_list_empty(next) && likely(!w->look))
+		cascade_close(w, next, next_at);
+	if (c.range)
 		w->active |= row.bit;
-	w->requeued += extended;
-	w->cascades += *slice - left - others - extended;
-	w->searched += others;
+	w->cascades += *slice - c.left - c.others - (w->requeued - requeued);
+	w->searched += c.others;
 	w->cascaded |= BIT_ULL(level);
-	*slice = left;
-	bucket_close(w, &rest);
-	if (next.list)
-		bucket_close(w, &next);
+	*slice = c.left;
 }
 
 /*
