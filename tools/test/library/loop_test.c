@@ -415,7 +415,7 @@ TEST_ON(notify, VIRTUAL, PROGRAM)
 	CHECK(twheel_destroy(wheel) == 0 && told == 5);
 }
 
-/* The descriptor is set for a timer that was cancelled, and twheel_next() is later by now. */
+/* A call at the instant of a timer that was cancelled forgets it. An earlier one is told then. */
 TEST(notify_after_cancel)
 {
 	struct twheel *wheel = make_program((struct twheel_config) {
@@ -431,6 +431,8 @@ TEST(notify_after_cancel)
 	CHECK(twheel_arm_at(&near, 600 * MS) == 1 && told == 1);
 	CHECK(twheel_cancel(&near) == 1);
 	CHECK(twheel_set_now(wheel, 300 * MS) == 0 && twheel_run(wheel, 1) == 0);
+	CHECK(twheel_next(wheel) == 600 * MS);
+	CHECK(twheel_set_now(wheel, 600 * MS) == 0 && twheel_run(wheel, 1) == 0);
 	CHECK(twheel_next(wheel) == 1000 * MS);
 	told = 0;
 	CHECK(twheel_arm_at(&near, 700 * MS) == 0 && told == 1 && told_ns == 700 * MS);
