@@ -51,7 +51,7 @@ void tw_check_link(const struct hlist_node *link, struct hlist_node *const *ppre
 		       (const void *)link->next, (const void *)link);
 }
 
-static void check_list(const struct twheel *w, const struct tw_list *list,
+static void check_list(const struct tw_base *b, const struct tw_list *list,
 		       const struct twheel_timer *timer)
 {
 	struct hlist_node *const *pprev = &list->first;
@@ -65,23 +65,23 @@ static void check_list(const struct twheel *w, const struct tw_list *list,
 			       (const void *)timer);
 		tw_check_link(link, pprev);
 		pprev = &link->next;
-		if (!twheel_pending(at) || at->tw_base != &w->base)
+		if (!twheel_pending(at) || at->tw_base != &b->base)
 			tw_die("twheel: the timer at %p was overwritten while it was pending\n",
 			       (const void *)at);
 	}
 }
 
-/* tw_check_init() - with the lock: a timer that is initialised is in no list of its wheel */
-void tw_check_init(const struct twheel *w, const struct twheel_timer *timer)
+/* tw_check_init() - with the lock: a timer that is initialised is in no list of the base */
+void tw_check_init(const struct tw_base *b, const struct twheel_timer *timer)
 {
 	unsigned int i;
 
-	check_list(w, &w->wheel.due, timer);
-	check_list(w, &w->wheel.expiring, timer);
-	check_list(w, &w->walk[0], timer);
-	check_list(w, &w->walk[1], timer);
-	for (i = 0; i < w->wheel.nr; i++)
-		check_list(w, &w->wheel.buckets.heads[i], timer);
+	check_list(b, &b->wheel.due, timer);
+	check_list(b, &b->wheel.expiring, timer);
+	check_list(b, &b->walk[0], timer);
+	check_list(b, &b->walk[1], timer);
+	for (i = 0; i < b->wheel.nr; i++)
+		check_list(b, &b->wheel.buckets.heads[i], timer);
 }
 
 #endif /* TWHEEL_CHECK */

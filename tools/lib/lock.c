@@ -14,8 +14,10 @@
 #define LOCK_SPINS	100
 
 /* Stands for no wheel at all. */
-static struct twheel no_wheel;
-__thread struct twheel *tw_recent = &no_wheel;
+static struct tw_base no_base;
+__thread struct tw_base *tw_recent = &no_base;
+
+__thread u32 tw_thread_number;
 
 static void futex_wait(u32 *word, u32 value)
 {
@@ -28,34 +30,85 @@ static void futex_wake(u32 *word, int count)
 }
 
 /* tw_lock_wait() - get a lock that another thread holds */
-void tw_lock_wait(struct twheel *w)
+void tw_lock_wait(u32 *lock)
 {
 	unsigned int i;
 
 	for (i = 0; i < LOCK_SPINS; i++) {
-		if (!READ_ONCE(w->lock) && tw_try_lock(w))
+		if (!READ_ONCE(*lock) && tw_try_lock(lock))
 			return;
 	}
-	while (__atomic_exchange_n(&w->lock, 2, __ATOMIC_ACQUIRE))
-		futex_wait(&w->lock, 2);
+	while (__atomic_exchange_n(lock, 2, __ATOMIC_ACQUIRE))
+		futex_wait(lock, 2);
 }
 
-void tw_lock_wake(struct twheel *w)
+void tw_lock_wake(u32 *lock)
 {
-	futex_wake(&w->lock, 1);
+	futex_wake(lock, 1);
+}
+
+/*
+ * tw_thread_count() - give the calling thread a number, which is not 0
+ *
+ * The last bits of the first one are 0, so a program of one thread uses the first bases only.
+ */
+void tw_thread_count(void)
+{
+	static u32 threads = TW_BASES;
+
+	do {
+		tw_thread_number = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+	} while (!tw_thread_number);
+}
+
+/*
+ * tw_lock_shared() - tw_lock_timer() where there are threads
+ *
+ * Only the holder of the lock gives the timer another base, and tells it last. So it is looked at
+ * again, and what the one before has done to the timer is seen.
+ */
+struct tw_base *tw_lock_shared(const struct twheel_timer *timer)
+{
+	for (;;) {
+		struct tw_base *b = tw_base_of(timer);
+
+		tw_lock(b);
+		if (likely(&b->base == __atomic_load_n(&timer->tw_base, __ATOMIC_ACQUIRE)))
+			return b;
+		tw_unlock(b);
+	}
+}
+
+/*
+ * tw_lock_move() - tw_lock_timer(), and have it come to the calling thread's base if it can
+ *
+ * A pending timer is in a list of its base. Whoever waits for a callback looks for it in the base
+ * whose lock it has, so the timer stays there as long as it runs.
+ */
+struct tw_base *tw_lock_move(struct twheel_timer *timer)
+{
+	struct tw_base *b = tw_lock_shared(timer), *home = tw_home(b->base.wheel);
+
+	while (b != home && !twheel_pending(timer) && !tw_call_of(b, timer)) {
+		__atomic_store_n(&timer->tw_base, &home->base, __ATOMIC_RELEASE);
+		tw_unlock(b);
+		/* Another thread may arm it before this one has the lock. */
+		b = tw_lock_shared(timer);
+	}
+	return b;
 }
 
 /* tw_wait_for_end() - with the lock: wait until the callback that runs has ended */
-void tw_wait_for_end(struct twheel *w)
+void tw_wait_for_end(struct tw_base *b)
 {
-	u32 ended = w->ended;
+	u32 ended = b->ended;
 
-	w->waiters++;
-	tw_unlock(w);
-	while (READ_ONCE(w->ended) == ended)
-		futex_wait(&w->ended, ended);
-	tw_lock(w);
-	w->waiters--;
+	b->waiters++;
+	tw_unlock(b);
+	while (READ_ONCE(b->ended) == ended)
+		futex_wait(&b->ended, ended);
+	tw_lock(b);
+	b->waiters--;
 }
 
 /*
@@ -64,19 +117,19 @@ void tw_wait_for_end(struct twheel *w)
  * If it has armed its timer for the past, it may run again before the other thread wakes up. So
  * the timer is cancelled here and now.
  */
-void tw_end_waits(struct twheel *w)
+void tw_end_waits(struct tw_base *b)
 {
-	struct tw_call *call = w->calls;
+	struct tw_call *call = b->calls;
 
 	if (call->cancelled) {
-		*call->cancelled = tw_timer_withdraw(w, call->timer, TWHEEL_CANCELLED);
+		*call->cancelled = tw_timer_withdraw(b, call->timer, TWHEEL_CANCELLED);
 		call->cancelled = NULL;
 	}
-	__atomic_fetch_add(&w->ended, 1, __ATOMIC_RELAXED);
-	futex_wake(&w->ended, INT_MAX);
+	__atomic_fetch_add(&b->ended, 1, __ATOMIC_RELAXED);
+	futex_wake(&b->ended, INT_MAX);
 }
 
-u64 tw_clock_read(const struct twheel *w)
+u64 tw_clock_read(const struct tw_base *b)
 {
 	static const clockid_t ids[] = {
 		[TWHEEL_CLOCK_MONOTONIC]	= CLOCK_MONOTONIC,
@@ -84,26 +137,26 @@ u64 tw_clock_read(const struct twheel *w)
 		[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
 		[TWHEEL_CLOCK_TAI]		= CLOCK_TAI,
 	};
-	u64 kept = READ_ONCE(w->clock_ns);
+	u64 kept = READ_ONCE(b->clock_ns);
 	struct timespec ts;
 
-	if (unlikely(tw_stands(w)))
+	if (unlikely(tw_stands(b)))
 		return kept;
-	clock_gettime(ids[w->clock], &ts);
+	clock_gettime(ids[b->clock], &ts);
 	return max((u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec, kept);
 }
 
 /*
- * tw_clock_keep() - with the lock: read the clock to move the wheel's position
+ * tw_clock_keep() - with the lock: read the clock to move the base's position
  *
  * A clock that nobody can set goes back where a program replaces clock_gettime(). The position
- * cannot, so for the wheel that clock stands still.
+ * cannot, so for the base that clock stands still.
  */
-u64 tw_clock_keep(struct twheel *w)
+u64 tw_clock_keep(struct tw_base *b)
 {
-	u64 now = tw_clock_read(w);
+	u64 now = tw_clock_read(b);
 
-	if (!tw_settable(w))
-		WRITE_ONCE(w->clock_ns, now);
+	if (b->clock < TWHEEL_CLOCK_REALTIME)
+		WRITE_ONCE(b->clock_ns, now);
 	return now;
 }

@@ -8,27 +8,27 @@
 
 #include "../../module/engine/policy.h"
 
-/* The wheel's lock guards the work, too. */
+/* The lock of the timer's base guards the work, too. */
 static inline unsigned long tw_periodic_lock(struct twheel_periodic *p)
 {
-	tw_lock(tw_wheel_of(&p->timer));
+	tw_lock_home(&p->timer, tw_base_of(&p->timer));
 	return 0;
 }
 
 static inline void tw_periodic_unlock(struct twheel_periodic *p, unsigned long flags)
 {
 	(void)flags;
-	tw_unlock(tw_wheel_of(&p->timer));
+	tw_unlock(tw_base_of(&p->timer));
 }
 
 static inline u64 tw_periodic_now(const struct twheel_periodic *p)
 {
-	return tw_clock_read(tw_wheel_of(&p->timer));
+	return tw_clock_read(tw_base_of(&p->timer));
 }
 
 static inline int tw_periodic_arm(struct twheel_periodic *p, u64 deadline_ns)
 {
-	return tw_timer_arm(tw_wheel_of(&p->timer), &p->timer, tw_deadline_word(deadline_ns));
+	return tw_timer_arm(tw_base_of(&p->timer), &p->timer, tw_deadline_word(deadline_ns));
 }
 
 static void periodic_fire(struct twheel_timer *timer)
@@ -46,35 +46,35 @@ void twheel_periodic_init(struct twheel_periodic *p, struct twheel *w,
 int twheel_periodic_start_at(struct twheel_periodic *p, uint64_t first_ns, uint64_t period_ns,
 			     enum twheel_pace pace)
 {
-	const struct twheel *w = tw_wheel_of(&p->timer);
+	const struct tw_base *b = tw_base_of(&p->timer);
 
-	if (!w || !tw_span_valid(period_ns) || (unsigned int)pace > TWHEEL_FIXED_DELAY ||
-	    (pace == TWHEEL_FIXED_DELAY && tw_settable(w)))
+	if (!b || !tw_span_valid(period_ns) || (unsigned int)pace > TWHEEL_FIXED_DELAY ||
+	    (pace == TWHEEL_FIXED_DELAY && tw_settable(b)))
 		return -EINVAL;
 	return tw_periodic_begin(p, first_ns, period_ns, pace);
 }
 
 int twheel_periodic_start(struct twheel_periodic *p, uint64_t period_ns, enum twheel_pace pace)
 {
-	const struct twheel *w = tw_wheel_of(&p->timer);
+	const struct tw_base *b = tw_base_of(&p->timer);
 
-	if (!w || tw_settable(w))
+	if (!b || tw_settable(b))
 		return -EINVAL;
-	return twheel_periodic_start_at(p, tw_clock_read(w) + period_ns, period_ns, pace);
+	return twheel_periodic_start_at(p, tw_clock_read(b) + period_ns, period_ns, pace);
 }
 
 int twheel_periodic_stop(struct twheel_periodic *p)
 {
-	struct twheel *w = tw_wheel_of(&p->timer);
+	struct tw_base *b = tw_base_of(&p->timer);
 	int ret;
 
-	if (!w)
+	if (!b)
 		return 0;
-	tw_lock(w);
+	b = tw_lock_timer(&p->timer, b);
 	p->number++;
 	p->period = 0;
-	ret = tw_timer_withdraw(w, &p->timer, TWHEEL_CANCELLED);
-	tw_unlock(w);
+	ret = tw_timer_withdraw(b, &p->timer, TWHEEL_CANCELLED);
+	tw_unlock(b);
 	return ret;
 }
 
@@ -116,18 +116,18 @@ void twheel_idle_init(struct twheel_idle *idle, struct twheel *w, twheel_idle_fn
 static int idle_set(struct twheel_idle *idle, u64 timeout_ns, bool start)
 {
 	struct twheel_timer *timer = &idle->timer;
-	struct twheel *w = tw_wheel_of(timer);
+	struct tw_base *b = tw_base_of(timer);
 	int ret = -ENOENT;
 
-	if (!w || tw_settable(w) || !tw_span_valid(timeout_ns))
+	if (!b || tw_settable(b) || !tw_span_valid(timeout_ns))
 		return -EINVAL;
-	tw_lock(w);
+	b = tw_lock_home(timer, b);
 	if (start || twheel_pending(timer)) {
 		WRITE_ONCE(idle->timeout, timeout_ns);
-		ret = tw_timer_arm(w, timer, tw_deadline_word(tw_clock_read(w) + timeout_ns));
-		tw_node_extend(tw_node(timer), tw_deadline_word(tw_clock_read(w) + timeout_ns));
+		ret = tw_timer_arm(b, timer, tw_deadline_word(tw_clock_read(b) + timeout_ns));
+		tw_node_extend(tw_node(timer), tw_deadline_word(tw_clock_read(b) + timeout_ns));
 	}
-	tw_unlock(w);
+	tw_unlock(b);
 	return ret;
 }
 

@@ -7,6 +7,12 @@
  * instant has passed and the work is done. So arming and cancelling in a loop does not keep it
  * from becoming readable, and costs no system calls. When the wheel is stopped, it becomes
  * readable and stays so: nobody serves the wheel after that.
+ *
+ * Each base tells the instant of its next event. An arm that makes it earlier tells that first, and
+ * then takes the wheel's own lock and sets the alarm, if that is later. The end of a call that
+ * serves the wheel takes this lock, and sets the alarm for the earliest instant of all bases. So
+ * either it finds what the arm has told, or the arm comes after it and finds the alarm that it has
+ * set.
  */
 #define _GNU_SOURCE	/* ppoll(), syscall() */
 
@@ -32,10 +38,10 @@ static u64 alarm_fd_ns(const struct twheel *w, u64 ns)
 	struct timespec real;
 	u64 ahead;
 
-	if (w->clock != TWHEEL_CLOCK_TAI)
+	if (w->first.clock != TWHEEL_CLOCK_TAI)
 		return ns;
 	clock_gettime(CLOCK_REALTIME, &real);
-	ahead = tw_clock_read(w) - ((u64)real.tv_sec * NSEC_PER_SEC + real.tv_nsec);
+	ahead = tw_clock_read(&w->first) - ((u64)real.tv_sec * NSEC_PER_SEC + real.tv_nsec);
 	ahead -= ahead % NSEC_PER_SEC;
 	return ns > ahead ? ns - ahead : 1;
 }
@@ -47,8 +53,8 @@ static u64 alarm_fd_ns(const struct twheel *w, u64 ns)
 static void alarm_lose(struct twheel *w, int error)
 {
 	/* EINVAL: it is no timerfd. */
-	w->lost = error == EINVAL ? -EBADF : -error;
-	w->alarm_ns = 0;
+	WRITE_ONCE(w->lost, error == EINVAL ? -EBADF : -error);
+	WRITE_ONCE(w->alarm_ns, 0);
 	w->fd = -1;
 	w->readable = false;
 }
@@ -65,7 +71,7 @@ static bool alarm_program(struct twheel *w, u64 ns)
 		at.it_value.tv_sec = fd_ns / NSEC_PER_SEC;
 		at.it_value.tv_nsec = fd_ns % NSEC_PER_SEC;
 	}
-	if (tw_settable(w))
+	if (tw_settable(&w->first))
 		flags |= TFD_TIMER_CANCEL_ON_SET;
 	if (!timerfd_settime(w->fd, flags, &at, NULL))
 		return true;
@@ -79,51 +85,84 @@ static bool alarm_program(struct twheel *w, u64 ns)
  * The clock may have been set just now. Then the wheel's position may be ahead of it. The
  * descriptor is readable at once, so that a call that serves the wheel sees that.
  */
-static void alarm_set(struct twheel *w, u64 ns)
+static inline void alarm_set(struct twheel *w, u64 ns)
 {
-	w->alarm_ns = ns;
-	if (w->fd < 0 || tw_stands(w))
+	WRITE_ONCE(w->alarm_ns, ns);
+	if (w->fd < 0 || tw_stands(&w->first))
 		return;
 	while (!alarm_program(w, w->alarm_ns))
-		w->alarm_ns = 0;
+		WRITE_ONCE(w->alarm_ns, 0);
 }
 
 /* A clock that stands still ends no timerfd: have it readable if there is something to do. */
-static void alarm_show(struct twheel *w)
+static inline void alarm_show(struct twheel *w)
 {
-	bool readable = w->alarm_ns <= w->clock_ns;
+	bool readable = w->alarm_ns <= READ_ONCE(w->first.clock_ns);
 
-	if (w->fd < 0 || !tw_stands(w) || readable == w->readable)
+	if (w->fd < 0 || !tw_stands(&w->first) || readable == w->readable)
 		return;
 	w->readable = readable;
 	alarm_program(w, readable ? 1 : TW_WHEEL_ASLEEP);
 }
 
 /* A wheel that is stopped has nothing to do any more. */
-static u64 serve_next_ns(const struct twheel *w)
+static u64 serve_next_ns(const struct tw_base *b)
 {
-	if (w->end || w->wheel.wake == TW_WHEEL_ASLEEP)
+	if (b->end || b->wheel.wake == TW_WHEEL_ASLEEP)
 		return TW_WHEEL_ASLEEP;
-	return tw_wheel_ns(&w->wheel, w->wheel.wake);
+	return tw_wheel_ns(&b->wheel, b->wheel.wake);
 }
 
-static void alarm_notify(struct twheel *w, u64 next)
+/*
+ * tw_alarm_tell_others() - with the lock: tell them when the base has something to do
+ *
+ * A call that serves the wheel does not go past a clock that can be set, nor past the end.
+ */
+void tw_alarm_tell_others(struct tw_base *b)
 {
-	if (w->notify)
-		tw_call(w->notify, w, next);
+	u64 next = serve_next_ns(b), idle = tw_wheel_ns(&b->wheel, b->wheel.quiet + 1);
+
+	WRITE_ONCE(b->next_ns, next);
+	WRITE_ONCE(b->idle_ns, b->end || tw_settable(b) ? 0 : min(next, idle));
 }
 
-/* tw_alarm_lower() - with the lock: the wheel has something to do earlier than it had */
-void tw_alarm_lower(struct twheel *w)
+/* tw_alarm_next() - with the wheel's own lock: its next event; 0 in a pass */
+u64 tw_alarm_next(const struct twheel *w)
 {
-	u64 next = serve_next_ns(w);
+	const struct tw_base *b = &w->first;
+	u64 next = TW_WHEEL_ASLEEP;
 
+	if (!b->base.threads)
+		return serve_next_ns(b);
+	for (; b; b = tw_base_after(b))
+		next = min(next, READ_ONCE(b->next_ns));
+	return next;
+}
+
+/*
+ * tw_alarm_lower_to() - with the wheel's own lock: it may have something to do earlier than it had
+ *
+ * If two bases have the same next event, each of two threads may be the one that was later.
+ */
+void tw_alarm_lower_to(struct twheel *w, u64 next)
+{
 	if (next < w->alarm_ns)
 		alarm_set(w, next);
 	alarm_show(w);
 	/* In a callback that has served the wheel itself: the loop asks again after it. */
-	if (!w->calls)
-		alarm_notify(w, next);
+	if (w->notify && !w->server && next <= tw_alarm_next(w))
+		tw_call(w->notify, w, next);
+}
+
+/* tw_alarm_lower() - with the lock: the base has something to do earlier than it had */
+void tw_alarm_lower(struct tw_base *b)
+{
+	struct twheel *w = b->base.wheel;
+
+	tw_alarm_tell(b);
+	tw_own_lock(w);
+	tw_alarm_lower_to(w, serve_next_ns(b));
+	tw_own_unlock(w);
 }
 
 /* tw_alarm_stop() - with the lock: tell all who wait that the wheel is stopped */
@@ -131,7 +170,8 @@ void tw_alarm_stop(struct twheel *w)
 {
 	alarm_set(w, 0);
 	alarm_show(w);
-	alarm_notify(w, 0);
+	if (w->notify)
+		tw_call(w->notify, w, 0);
 }
 
 /* Is the descriptor still the wheel's? */
@@ -169,14 +209,14 @@ static bool alarm_look(struct twheel *w)
 {
 	u64 count;
 
-	if (!tw_settable(w))
+	if (!tw_settable(&w->first))
 		return false;
 	/* Another file's data are not for the wheel, and may take a while to come. */
 	alarm_check(w);
 	if (w->fd < 0)
 		return false;
 	if (syscall(SYS_read, w->fd, &count, sizeof(count)) == sizeof(count)) {
-		w->alarm_ns = 0;
+		WRITE_ONCE(w->alarm_ns, 0);
 		return false;
 	}
 	if (errno != ECANCELED)
@@ -191,7 +231,7 @@ static bool alarm_look(struct twheel *w)
  */
 static bool alarm_settle(struct twheel *w, u64 now)
 {
-	u64 next = serve_next_ns(w);
+	u64 next = tw_alarm_next(w);
 	bool more = next <= now || alarm_look(w);
 
 	if (next < w->alarm_ns || (!more && w->alarm_ns <= now))
@@ -200,22 +240,29 @@ static bool alarm_settle(struct twheel *w, u64 now)
 	return more;
 }
 
-/* With the lock: make the descriptor. Returns it, or -errno. */
+/* With the lock: is the position ahead of a time, as the clock was set back? */
+static bool alarm_is_ahead(const struct tw_base *b, u64 now)
+{
+	return tw_wheel_floor(&b->wheel, now) < b->wheel.now;
+}
+
+/* With all locks of a wheel with one base: make the descriptor. Returns it, or -errno. */
 static int alarm_create(struct twheel *w)
 {
-	const clockid_t id = tw_settable(w) ? CLOCK_REALTIME :
-			     w->clock == TWHEEL_CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
+	const struct tw_base *b = &w->first;
+	const clockid_t id = tw_settable(b) ? CLOCK_REALTIME :
+			     b->clock == TWHEEL_CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 	int fd = timerfd_create(id, TFD_NONBLOCK | TFD_CLOEXEC);
 	u64 next;
 
 	if (fd < 0)
 		return -errno;
-	next = w->wheel.in_pass ? w->alarm_ns : serve_next_ns(w);
+	next = tw_alarm_next(w) ?: w->alarm_ns;
 	w->fd = fd;
-	if (tw_settable(w)) {
+	if (tw_settable(b)) {
 		/* From here on, it tells that the clock was set. */
 		alarm_set(w, TW_WHEEL_ASLEEP);
-		if (tw_wheel_floor(&w->wheel, tw_clock_read(w)) < w->wheel.now)
+		if (alarm_is_ahead(b, tw_clock_read(b)))
 			next = 0;
 		next = min(w->alarm_ns, next);
 	}
@@ -228,15 +275,18 @@ int twheel_fd(struct twheel *w)
 {
 	int fd, created = -1;
 
-	tw_lock(w);
-	fd = w->end ? -ESHUTDOWN : w->fd;
+	/* A clock that can be set is compared with the position of the one base. */
+	tw_lock(&w->first);
+	tw_own_lock(w);
+	fd = w->first.end ? -ESHUTDOWN : w->fd;
 	if (fd == -1 && !w->lost) {
 		created = alarm_create(w);
 		fd = created;
 	}
-	if (w->lost && !w->end)
+	if (w->lost && !w->first.end)
 		fd = tw_lost(w);
-	tw_unlock(w);
+	tw_own_unlock(w);
+	tw_unlock(&w->first);
 	/* A sandbox may let a program make one, and refuse to set it. */
 	if (unlikely(created >= 0 && fd < 0))
 		alarm_close(created);
@@ -245,11 +295,12 @@ int twheel_fd(struct twheel *w)
 
 int twheel_needs_fd(struct twheel *w)
 {
+	const struct tw_base *b = &w->first;
 	int ret;
 
-	tw_lock(w);
-	ret = w->end ? -ESHUTDOWN : w->base.threads || w->clock != TWHEEL_CLOCK_MONOTONIC;
-	tw_unlock(w);
+	tw_own_lock(w);
+	ret = b->end ? -ESHUTDOWN : b->base.threads || b->clock != TWHEEL_CLOCK_MONOTONIC;
+	tw_own_unlock(w);
 	return ret;
 }
 
@@ -257,9 +308,9 @@ uint64_t twheel_next(struct twheel *w)
 {
 	u64 next;
 
-	tw_lock(w);
-	next = w->wheel.in_pass && !w->end ? 0 : serve_next_ns(w);
-	tw_unlock(w);
+	tw_own_lock(w);
+	next = tw_alarm_next(w);
+	tw_own_unlock(w);
 	return next;
 }
 
@@ -277,61 +328,61 @@ int twheel_wait(struct twheel *w, int64_t timeout_ns)
 	ret = ppoll(&poll, 1, timeout_ns < 0 ? NULL : &timeout, NULL);
 	if (ret < 0)
 		ret = -errno;
-	tw_lock(w);
+	tw_own_lock(w);
 	if (unlikely(poll.revents & POLLNVAL))
 		alarm_check(w);
-	if (w->end)
+	if (w->first.end)
 		ret = -ESHUTDOWN;
 	else if (unlikely(w->lost))
 		ret = tw_lost(w);
-	tw_unlock(w);
+	tw_own_unlock(w);
 	return ret;
 }
 
 /* Only a thread that holds the lock changes the word, except for extensions. */
-static inline bool serve_claim(struct twheel *w, struct twheel_node *node)
+static inline bool serve_claim(struct tw_base *b, struct twheel_node *node)
 {
 	s64 word = atomic64_read(&node->word);
 
-	if (unlikely((u64)word > w->wheel.now_word))
+	if (unlikely((u64)word > b->wheel.now_word))
 		return false;
-	if (unlikely(w->base.threads))
+	if (unlikely(b->base.threads))
 		return atomic64_try_cmpxchg(&node->word, &word, TWHEEL_FIRED);
 	node->word.counter = TWHEEL_FIRED;
 	return true;
 }
 
 /* Call the callback with others let in; returns false if the wheel is stopped after that. */
-static noinline bool serve_call_odd(struct twheel *w, struct twheel_timer *timer,
+static noinline bool serve_call_odd(struct tw_base *b, struct twheel_timer *timer,
 				    twheel_fn function)
 {
-	tw_unlock(w);
+	tw_unlock(b);
 	tw_call(function, timer);
-	tw_lock(w);
-	if (w->waiters)
-		tw_end_waits(w);
-	return !w->end;
+	tw_lock(b);
+	if (b->waiters)
+		tw_end_waits(b);
+	return !b->end;
 }
 
-static inline bool serve_call(struct twheel *w, struct tw_call *call,
+static inline bool serve_call(struct tw_base *b, struct tw_call *call,
 			      struct twheel_timer *timer)
 {
 	twheel_fn function = timer->tw_function;
 
 	/* Until the next one, or the end of the call: only callbacks ask. */
 	call->timer = timer;
-	if (unlikely(w->odd)) {
-		if (!serve_call_odd(w, timer, function))
+	if (unlikely(b->odd)) {
+		if (!serve_call_odd(b, timer, function))
 			return false;
 	} else {
 		tw_call(function, timer);
 		/* It has forked, and this is the child. */
-		if (unlikely(w->odd))
-			return !w->end;
+		if (unlikely(b->odd))
+			return !b->end;
 	}
 	/* The callback has served the wheel itself, and ended the pass. */
-	if (unlikely(!w->wheel.in_pass))
-		tw_wheel_begin_round(&w->wheel, false);
+	if (unlikely(!b->wheel.in_pass))
+		tw_wheel_begin_round(&b->wheel, false);
 	return true;
 }
 
@@ -339,11 +390,11 @@ static inline bool serve_call(struct twheel *w, struct tw_call *call,
  * Advance to the call's time, and take what is due; returns how many timers. @slice: how many
  * timers may be moved.
  */
-static unsigned int serve_due(struct twheel *w, struct tw_call *call,
-			      struct twheel_timer **timers, unsigned int most,
-			      unsigned int slice)
+static __always_inline unsigned int serve_due(struct tw_base *b, struct tw_call *call,
+					      struct twheel_timer **timers, unsigned int most,
+					      unsigned int *slice)
 {
-	struct tw_wheel *wheel = &w->wheel;
+	struct tw_wheel *wheel = &b->wheel;
 	unsigned int n = 0;
 
 	while (n < most) {
@@ -351,138 +402,276 @@ static unsigned int serve_due(struct twheel *w, struct tw_call *call,
 
 		if (!node) {
 			u64 target = tw_wheel_floor(wheel, call->now);
-			enum tw_advance advance = tw_wheel_advance(wheel, target, &slice);
+			enum tw_advance advance = tw_wheel_advance(wheel, target, slice);
 
 			if (advance == TW_ADVANCE_DUE)
 				continue;
 			if (advance == TW_ADVANCE_DONE)
-				tw_wheel_drain_ahead(wheel, &slice);
+				tw_wheel_drain_ahead(wheel, slice);
 			break;
 		}
-		if (unlikely(!serve_claim(w, node))) {
-			if (!tw_wheel_requeue_due(wheel, node, &slice))
+		if (unlikely(!serve_claim(b, node))) {
+			if (!tw_wheel_requeue_due(wheel, node, slice))
 				break;
 			continue;
 		}
 		tw_wheel_dequeue_due(wheel, node);
-		w->fired++;
+		b->fired++;
 		n++;
 		if (timers)
 			timers[n - 1] = (struct twheel_timer *)node;
-		else if (!serve_call(w, call, (struct twheel_timer *)node))
+		else if (!serve_call(b, call, (struct twheel_timer *)node))
 			break;
 	}
 	return n;
 }
 
+/**
+ * struct serve_work - what a call that serves the wheel does, in one base after the other
+ * @now: the time that it serves
+ * @timers: NULL, or where the next timer goes that is due
+ * @most: how many timers it may still take
+ * @slice: how many it may still move
+ * @count: how many it has taken
+ * @rounds: &twheel.rounds at its beginning
+ * @nested: a callback has made it
+ */
+struct serve_work {
+	u64 now;
+	struct twheel_timer **timers;
+	unsigned int most;
+	unsigned int slice;
+	unsigned int count;
+	u32 rounds;
+	bool nested;
+};
+
 /*
- * With the lock, if there is one: whether a call that serves the wheel has nothing to do. The
- * position stays where it is, as it does while the program sleeps. An arm that is too near for that
- * moves it. A clock that can be set is looked at in each call.
+ * Whether a call that serves a wheel without a lock has nothing to do. The position stays where it
+ * is, as it does while the program sleeps. An arm that is too near for that moves it. A clock that
+ * can be set is looked at in each call.
  */
 static inline bool serve_is_idle(const struct twheel *w, u64 now)
 {
-	return now < w->alarm_ns && !w->calls && !tw_settable(w);
+	const struct tw_base *b = &w->first;
+
+	return now < w->alarm_ns && !b->calls && !tw_settable(b);
 }
 
-/* With the lock: one call that serves the wheel. Returns its result, as twheel_run(). */
-static noinline int serve_round(struct twheel *w, u64 time, struct twheel_timer **timers,
-				unsigned int most, unsigned int slice, unsigned int *count)
+/* The same for a wheel with locks, by what its bases tell. */
+static bool serve_is_idle_shared(const struct twheel *w, u64 now)
 {
-	struct tw_call call = { .outer = w->calls, .now = time };
-	u64 target = tw_wheel_floor(&w->wheel, call.now), now;
-	bool more = true;
+	const struct tw_base *b;
 
-	w->calls = &call;
-	w->server = tw_self();
-	if (unlikely(target < w->wheel.now && !w->wheel.in_pass))
-		tw_wheel_move_back(&w->wheel, target);
+	if (now >= READ_ONCE(w->alarm_ns) || READ_ONCE(w->server) || READ_ONCE(w->lost))
+		return false;
+	for (b = &w->first; b; b = tw_base_after(b)) {
+		if (now >= READ_ONCE(b->idle_ns))
+			return false;
+	}
+	return true;
+}
+
+/* tw_serve_refuse() - with the wheel's own lock: why it is not served now, or 0 */
+int tw_serve_refuse(const struct twheel *w)
+{
+	if (w->first.end)
+		return -ESHUTDOWN;
+	return w->server && (!tw_inside(w) || w->first.walks) ? -EBUSY : 0;
+}
+
+/* With the wheel's own lock. */
+static void serve_enter(struct twheel *w, struct serve_work *s)
+{
+	s->rounds = w->rounds;
+	s->nested = w->server;
+	WRITE_ONCE(w->server, tw_self());
+}
+
+/*
+ * With the lock: a round begins. Returns the time that it serves. In a thread that is faster, the
+ * position may have followed the clock since the call has read that.
+ */
+static inline u64 serve_begin(struct tw_base *b, u64 now)
+{
+	struct tw_wheel *wheel = &b->wheel;
+	u64 target;
+
+	if (b->base.threads && !wheel->goes_back)
+		now = max(now, tw_wheel_ns(wheel, wheel->now));
+	if (b->base.threads && b->clock < TWHEEL_CLOCK_REALTIME)
+		WRITE_ONCE(b->clock_ns, max(now, b->clock_ns));
+	target = tw_wheel_floor(wheel, now);
+	if (unlikely(target < wheel->now && !wheel->in_pass))
+		tw_wheel_move_back(wheel, target);
 	/* From here on, what is armed for a tick up to this is past: the next call serves it. */
-	w->wheel.horizon = max(w->wheel.horizon, target);
-	tw_wheel_begin_round(&w->wheel, true);
-	*count = serve_due(w, &call, timers, most, slice);
-	tw_wheel_next_event(&w->wheel);
-	w->calls = call.outer;
+	wheel->horizon = max(wheel->horizon, target);
+	tw_wheel_begin_round(wheel, true);
+	tw_alarm_tell(b);
+	return now;
+}
+
+/* Serve one base. @begun: its round has begun. */
+static __always_inline void serve_base(struct tw_base *b, struct serve_work *s, bool begun)
+{
+	struct tw_call call = { .now = s->now };
+	unsigned int n;
+
+	tw_lock(b);
+	if (unlikely(b->end))
+		goto out;
+	if (!begun)
+		call.now = serve_begin(b, s->now);
+	/* A callback of another base has served the wheel itself. */
+	else if (unlikely(!b->wheel.in_pass))
+		tw_wheel_begin_round(&b->wheel, false);
+	call.outer = b->calls;
+	b->calls = &call;
+	n = serve_due(b, &call, s->timers, s->most, &s->slice);
+	s->count += n;
+	s->most -= n;
+	if (s->timers)
+		s->timers += n;
+	tw_wheel_next_event(&b->wheel);
+	tw_alarm_tell(b);
+	b->calls = call.outer;
+	if (call.outer)
+		call.outer->now = min(call.outer->now, call.now);
+out:
+	tw_unlock(b);
+}
+
+/*
+ * Serve all bases that have something to do. Their rounds all begin before the first callback. So
+ * what that arms for the past waits for the next call, in whatever base. The call begins after the
+ * base at which the last one had done what it may, so each has its turn.
+ */
+static noinline void serve_bases(struct twheel *w, struct serve_work *s)
+{
+	const unsigned int mask = w->first.mask, turn = w->turn;
+	bool begun = false, over = false;
+	struct tw_base *b;
+	unsigned int i;
+	u64 todo = 0;
+
+	for (i = 0; i <= mask; i++) {
+		b = tw_base_at(w, (turn + i) & mask);
+		if (s->now < READ_ONCE(b->idle_ns))
+			continue;
+		if (todo) {
+			tw_lock(b);
+			if (!b->end)
+				serve_begin(b, s->now);
+			tw_unlock(b);
+		}
+		todo |= BIT_ULL(i);
+	}
+	for (; todo; todo &= todo - 1) {
+		i = (turn + __ffs64(todo)) & mask;
+		serve_base(tw_base_at(w, i), s, begun);
+		begun = true;
+		if (!over && (!s->most || !s->slice)) {
+			over = true;
+			w->turn = i + 1;
+		}
+	}
+}
+
+/* One call that serves the wheel, which has been entered. Returns its result, as twheel_run(). */
+static noinline int serve_round(struct twheel *w, struct serve_work *s)
+{
+	struct tw_base *b = &w->first;
+	bool ahead = false, more = true;
+	u64 now = s->now;
+
+	if (likely(!b->mask))
+		serve_base(b, s, false);
+	else
+		serve_bases(w, s);
 	/* A callback's call may have found due what was not when this one read the clock. */
-	now = call.nested ? tw_clock_read(w) : call.now;
+	if (unlikely(w->rounds != s->rounds)) {
+		now = tw_clock_read(b);
+		tw_lock(b);
+		ahead = tw_settable(b) && alarm_is_ahead(b, now);
+		tw_unlock(b);
+	}
+	tw_own_lock(w);
+	w->rounds++;
 	/*
 	 * If the wheel was stopped meanwhile, or this is the child of a fork(), the next call
 	 * says so. This one has called a callback, after which its caller's objects may be gone.
 	 */
-	if (likely(!w->end))
+	if (likely(!b->end))
 		more = alarm_settle(w, now);
-	if (call.outer) {
-		call.outer->nested = true;
-		call.outer->now = min(call.outer->now, call.now);
-	}
 	/* The callback's call may have been told that the clock was set, after it had read it. */
-	if (call.nested && !more && tw_settable(w) &&
-	    tw_wheel_floor(&w->wheel, now) < w->wheel.now) {
+	if (unlikely(ahead) && !more) {
 		alarm_set(w, 0);
 		more = true;
 	}
+	if (!s->nested && !w->stopper)
+		WRITE_ONCE(w->server, NULL);
+	tw_own_unlock(w);
 	return more;
 }
 
-/* As twheel_run(), or as twheel_collect() if there are @timers. */
-static int serve_wheel(struct twheel *w, struct twheel_timer **timers, unsigned int most,
-		       unsigned int *count)
+/* As twheel_run(), or as twheel_collect() if there are timers. Before that, @most is not 0. */
+static int serve_wheel(struct twheel *w, struct serve_work *s)
 {
-	int ret = 0;
-	u64 now;
+	struct tw_base *b = &w->first;
+	const bool threads = b->base.threads;
+	int ret;
 
-	*count = 0;
-	if (!most)
-		return -EINVAL;
-	tw_lock(w);
-	if (w->end) {
-		ret = -ESHUTDOWN;
-	} else if (w->calls && (w->walks || !tw_inside(w))) {
-		ret = -EBUSY;
-	} else if (w->lost) {
-		ret = tw_lost(w);
-	} else {
-		/* Before anything is due, other work may take several slices. */
-		do {
-			now = tw_clock_keep(w);
-			ret = serve_is_idle(w, now) ? 0 :
-			      serve_round(w, now, timers, most, SERVE_SLICE, count);
-		} while (timers && ret == 1 && !*count);
-	}
-	tw_unlock(w);
-	return ret;
+	s->slice = SERVE_SLICE;
+	s->now = threads ? tw_clock_read(b) : tw_clock_keep(b);
+	if (threads ? serve_is_idle_shared(w, s->now) : !b->end && serve_is_idle(w, s->now))
+		return 0;
+	tw_own_lock(w);
+	ret = tw_serve_refuse(w) ?: tw_lost(w);
+	if (!ret)
+		serve_enter(w, s);
+	tw_own_unlock(w);
+	return ret ?: serve_round(w, s);
 }
 
 int twheel_run(struct twheel *w, unsigned int most)
 {
-	unsigned int count;
+	struct serve_work s = { .most = most };
 
 	/* A loop calls this each time round, and mostly for nothing. */
-	if (likely(!w->odd) && likely(most) && serve_is_idle(w, tw_clock_keep(w)))
+	if (likely(!w->first.odd) && likely(most) && serve_is_idle(w, tw_clock_keep(&w->first)))
 		return 0;
-	return serve_wheel(w, NULL, most, &count);
+	return most ? serve_wheel(w, &s) : -EINVAL;
 }
 
 int twheel_collect(struct twheel *w, struct twheel_timer **timers, unsigned int most)
 {
-	unsigned int count;
-	int ret = serve_wheel(w, timers, min_t(unsigned int, most, INT_MAX), &count);
+	struct serve_work s = { .timers = timers, .most = min_t(unsigned int, most, INT_MAX) };
+	int ret;
 
-	return ret < 0 ? ret : (int)count;
+	if (!most)
+		return -EINVAL;
+	/* Before anything is due, other work may take several slices. */
+	do {
+		ret = serve_wheel(w, &s);
+	} while (ret == 1 && !s.count);
+	return ret < 0 ? ret : (int)s.count;
 }
 
 int twheel_set_now(struct twheel *w, uint64_t now_ns)
 {
-	if (w->clock != TWHEEL_CLOCK_PROGRAM)
+	struct tw_base *b = &w->first;
+
+	if (b->clock != TWHEEL_CLOCK_PROGRAM)
 		return -EINVAL;
-	tw_lock(w);
-	if (now_ns > w->clock_ns) {
-		WRITE_ONCE(w->clock_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1));
+	tw_own_lock(w);
+	if (now_ns > b->clock_ns) {
+		for (; b; b = tw_base_after(b))
+			WRITE_ONCE(b->clock_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1));
 		/* A descriptor of a wheel that is stopped stays readable, or is the parent's. */
-		if (!w->end)
+		if (!w->first.end)
 			alarm_show(w);
 	}
-	tw_unlock(w);
+	tw_own_unlock(w);
 	return 0;
 }
 
@@ -492,32 +681,40 @@ static void serve_append_past(struct tw_wheel *wheel)
 	tw_list_splice(&wheel->due, &wheel->expiring);
 }
 
-/* What is due, up to the new time. */
+/* What is due, up to the new time. Such a wheel has one base. */
 static noinline u64 serve_advance(struct twheel *w, u64 now_ns)
 {
+	struct serve_work s = { .now = now_ns, .most = UINT_MAX, .slice = UINT_MAX };
+	struct tw_base *b = &w->first;
 	u64 next = TW_WHEEL_ASLEEP;
-	unsigned int count;
 
-	tw_lock(w);
-	if (!w->end && !w->calls) {
-		WRITE_ONCE(w->clock_ns, now_ns);
+	tw_lock(b);
+	tw_own_lock(w);
+	if (!b->end && !w->server) {
+		serve_enter(w, &s);
+		WRITE_ONCE(b->clock_ns, now_ns);
 		alarm_show(w);
-		serve_append_past(&w->wheel);
-		serve_round(w, now_ns, NULL, UINT_MAX, UINT_MAX, &count);
-		next = serve_next_ns(w);
+		serve_append_past(&b->wheel);
+		next = 0;
 	}
-	tw_unlock(w);
-	return next;
+	tw_own_unlock(w);
+	tw_unlock(b);
+	if (next)
+		return next;
+	serve_round(w, &s);
+	return twheel_next(w);
 }
 
 uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)
 {
-	if (w->clock != TWHEEL_CLOCK_VIRTUAL)
+	struct tw_base *b = &w->first;
+
+	if (b->clock != TWHEEL_CLOCK_VIRTUAL)
 		return TW_WHEEL_ASLEEP;
 	now_ns = min_t(u64, now_ns, TWHEEL_NEVER - 1);
 	/* Set back, it may have timers that were past and still are. */
-	if (unlikely(w->odd) || w->readable || now_ns < w->clock_ns || !serve_is_idle(w, now_ns))
+	if (unlikely(b->odd) || w->readable || now_ns < b->clock_ns || !serve_is_idle(w, now_ns))
 		return serve_advance(w, now_ns);
-	w->clock_ns = now_ns;
-	return serve_next_ns(w);
+	b->clock_ns = now_ns;
+	return serve_next_ns(b);
 }

@@ -17,61 +17,76 @@ timer_startable(const struct twheel_timer *timer)
 #endif
 }
 
+/* The same for a plain read of its base, which is a bet: see twheel_arm_at(). */
+static inline bool __attribute__((__no_sanitize_thread__))
+timer_is_of(const struct twheel_timer *timer, const struct tw_base *b)
+{
+#ifdef __SANITIZE_THREAD__
+	return tw_base_of(timer) == b;
+#else
+	return timer->tw_base == &b->base;
+#endif
+}
+
 /* tw_timer_near() - it needs attention soon, or at once. The position follows the clock first */
-void tw_timer_near(struct twheel *w, struct twheel_node *node)
+void tw_timer_near(struct tw_base *b, struct twheel_node *node)
 {
 	u64 word = atomic64_read(&node->word);
-	u64 wake = w->wheel.wake;
+	u64 wake = b->wheel.wake;
 
-	if (!w->wheel.in_pass)
-		tw_wheel_follow(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_keep(w)));
-	if (!tw_wheel_enqueue(&w->wheel, node, word))
-		tw_wheel_enqueue_near(&w->wheel, node);
-	/* While a call serves the wheel, it is 0. That call sets the alarm at its end. */
-	if (w->wheel.wake < wake)
-		tw_alarm_lower(w);
+	if (!b->wheel.in_pass)
+		tw_wheel_follow(&b->wheel, tw_wheel_floor(&b->wheel, tw_clock_keep(b)));
+	if (!tw_wheel_enqueue(&b->wheel, node, word))
+		tw_wheel_enqueue_near(&b->wheel, node);
+	/* While a call serves the base, it is 0. That call sets the alarm at its end. */
+	if (b->wheel.wake < wake)
+		tw_alarm_lower(b);
 }
 
 /* tw_timer_arm() - with the lock: give a timer its deadline, whether it is pending or not */
-int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word)
+int tw_timer_arm(struct tw_base *b, struct twheel_timer *timer, s64 word)
 {
-	return unlikely(w->end) ? -ESHUTDOWN : tw_node_arm(&w->wheel, tw_node(timer), word);
+	return unlikely(b->end) ? -ESHUTDOWN : tw_node_arm(&b->wheel, tw_node(timer), word);
 }
 
 /* With the lock: arm a timer that is not idle, or near, or with a limit. */
-static noinline int timer_arm_locked(struct twheel *w, struct twheel_timer *timer, s64 word)
+static noinline int timer_arm_locked(struct tw_base *b, struct twheel_timer *timer, s64 word)
 {
-	int ret = tw_lost(w) ?: tw_timer_arm(w, timer, word);
+	int ret = tw_lost(b->base.wheel) ?: tw_timer_arm(b, timer, word);
 
-	tw_unlock(w);
+	tw_unlock(b);
 	return ret;
 }
 
 static noinline int timer_arm(struct twheel_timer *timer, s64 word)
 {
-	struct twheel *w = tw_wheel_of(timer);
+	struct tw_base *b = tw_base_of(timer);
 
-	if (!w)
+	if (!b)
 		return -EINVAL;
-	tw_lock(w);
-	return timer_arm_locked(w, timer, word);
+	return timer_arm_locked(tw_lock_home(timer, b), timer, word);
 }
 
 /* The timer is not of the plain wheel that was armed last. Mostly its wheel has a lock. */
 static noinline int timer_arm_other(struct twheel_timer *timer, s64 word)
 {
-	struct twheel *w = tw_wheel_of(timer);
+	struct tw_base *b = tw_base_of(timer);
 
-	if (!w->odd)
-		tw_recent = w;
-	if (!w->base.threads || unlikely(!tw_try_lock(w)))
+	if (!b->odd)
+		tw_recent = b;
+	if (!b->base.threads || unlikely(!tw_is_home(b)) || unlikely(!tw_try_lock(&b->lock)))
 		return timer_arm(timer, word);
-	if (unlikely(w->bound) || unlikely(!timer_startable(timer)) ||
-	    unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
-		return timer_arm_locked(w, timer, word);
+	/* Another thread may have had it come to its base meanwhile. */
+	if (unlikely(tw_base_of(timer) != b)) {
+		tw_unlock(b);
+		return timer_arm(timer, word);
+	}
+	if (unlikely(b->bound) || unlikely(!timer_startable(timer)) ||
+	    unlikely(!tw_wheel_enqueue(&b->wheel, tw_node(timer), word)))
+		return timer_arm_locked(b, timer, word);
 	atomic64_set(&tw_node(timer)->word, word);
-	w->armed++;
-	tw_unlock(w);
+	b->armed++;
+	tw_unlock(b);
 	return 0;
 }
 
@@ -87,46 +102,46 @@ static noinline int timer_arm_other(struct twheel_timer *timer, s64 word)
  */
 int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
 {
-	struct twheel *w = tw_recent, *bet = w;
+	struct tw_base *b = tw_recent, *bet = b;
 	s64 word = tw_deadline_word(deadline_ns);
 
-	OPTIMIZER_HIDE_VAR(w);
+	OPTIMIZER_HIDE_VAR(b);
 	if (unlikely(!timer_startable(timer)))
 		return timer_arm(timer, word);
-	if (unlikely(tw_wheel_of(timer) != bet) || unlikely(w->odd))
+	if (unlikely(!timer_is_of(timer, bet)) || unlikely(b->odd))
 		return timer_arm_other(timer, word);
-	if (unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
+	if (unlikely(!tw_wheel_enqueue(&b->wheel, tw_node(timer), word)))
 		return timer_arm(timer, word);
 	atomic64_set(&tw_node(timer)->word, word);
-	w->armed++;
+	b->armed++;
 	return 0;
 }
 
 int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns)
 {
-	struct twheel *w = tw_wheel_of(timer);
+	struct tw_base *b = tw_base_of(timer);
 	int ret = -ENOENT;
 
-	if (unlikely(!w))
+	if (unlikely(!b))
 		return ret;
-	tw_lock(w);
+	b = tw_lock_timer(timer, b);
 	if (likely(twheel_pending(timer)))
-		ret = tw_lost(w) ?: unlikely(w->end) ? -ESHUTDOWN :
-		      tw_node_arm(&w->wheel, tw_node(timer), tw_deadline_word(deadline_ns));
-	tw_unlock(w);
+		ret = tw_lost(b->base.wheel) ?: unlikely(b->end) ? -ESHUTDOWN :
+		      tw_node_arm(&b->wheel, tw_node(timer), tw_deadline_word(deadline_ns));
+	tw_unlock(b);
 	return ret;
 }
 
 int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns)
 {
 	struct twheel_node *node = tw_node(timer);
-	struct twheel *w = tw_wheel_of(timer);
 
 	if (TW_CHECKED) {
-		tw_lock(w);
+		struct tw_base *b = tw_lock_timer(timer, tw_base_of(timer));
+
 		if (twheel_pending(timer))
 			tw_check_link(&node->link, node->link.pprev);
-		tw_unlock(w);
+		tw_unlock(b);
 	}
 	return tw_node_extend(node, tw_deadline_word(deadline_ns));
 }
@@ -138,13 +153,13 @@ int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns)
 static inline int timer_deadline(const struct twheel_timer *timer, u64 delay_ns, int none,
 				 u64 *deadline_ns)
 {
-	const struct twheel *w = tw_wheel_of(timer);
+	const struct tw_base *b = tw_base_of(timer);
 
-	if (!w)
+	if (!b)
 		return none;
-	if (unlikely(tw_settable(w)))
+	if (unlikely(tw_settable(b)))
 		return -EINVAL;
-	if (__builtin_add_overflow(tw_clock_read(w), delay_ns, deadline_ns))
+	if (__builtin_add_overflow(tw_clock_read(b), delay_ns, deadline_ns))
 		*deadline_ns = TWHEEL_NEVER;
 	return 0;
 }
@@ -159,11 +174,11 @@ int twheel_arm(struct twheel_timer *timer, uint64_t delay_ns)
 
 int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline_ns, uint64_t slack_ns)
 {
-	const struct twheel *w = tw_wheel_of(timer);
+	const struct tw_base *b = tw_base_of(timer);
 
-	if (!w)
+	if (!b)
 		return -EINVAL;
-	return twheel_arm_at(timer, tw_wheel_share(&w->wheel, deadline_ns, slack_ns));
+	return twheel_arm_at(timer, tw_wheel_share(&b->wheel, deadline_ns, slack_ns));
 }
 
 int twheel_arm_range(struct twheel_timer *timer, uint64_t delay_ns, uint64_t slack_ns)
@@ -193,26 +208,25 @@ int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns)
 /* The library has it as well, for those who do not inline it, or look it up by its name. */
 extern inline int twheel_cancel(struct twheel_timer *timer);
 
-static noinline int timer_cancel_shared(struct twheel *w, struct twheel_timer *timer)
+static noinline int timer_cancel_shared(struct twheel_timer *timer)
 {
-	int ret;
+	struct tw_base *b = tw_lock_shared(timer);
+	int ret = tw_timer_withdraw(b, timer, TWHEEL_CANCELLED);
 
-	tw_lock(w);
-	ret = tw_timer_withdraw(w, timer, TWHEEL_CANCELLED);
-	tw_unlock(w);
+	tw_unlock(b);
 	return ret;
 }
 
 /* twheel_cancel_pending() - cancel a timer that was pending just now */
 int twheel_cancel_pending(struct twheel_timer *timer)
 {
-	struct twheel *w = tw_wheel_of(timer);
+	struct tw_base *b = tw_base_of(timer);
 
-	if (unlikely(w->base.threads))
-		return timer_cancel_shared(w, timer);
+	if (unlikely(b->base.threads))
+		return timer_cancel_shared(timer);
 	atomic64_set(&tw_node(timer)->word, TWHEEL_CANCELLED);
-	w->cancelled++;
-	tw_wheel_dequeue(&w->wheel, tw_node(timer));
+	b->cancelled++;
+	tw_wheel_dequeue(&b->wheel, tw_node(timer));
 	return 1;
 }
 
@@ -224,25 +238,29 @@ int twheel_cancel_pending(struct twheel_timer *timer)
 static int timer_end(struct twheel_timer *timer, s64 state)
 {
 	int ret = 0, cancelled = -1;
-	struct twheel *w = tw_wheel_of(timer);
+	struct tw_base *b = tw_base_of(timer);
 	struct tw_call *call;
 
-	if (!w)
+	if (!b)
 		return ret;
-	tw_lock(w);
-	while (cancelled < 0 && (call = tw_call_of(w, timer)) && w->stopper != tw_self()) {
-		if (tw_inside(w)) {
-			tw_unlock(w);
+	b = tw_lock_timer(timer, b);
+	while (cancelled < 0 && (call = tw_call_of(b, timer)) &&
+	       READ_ONCE(b->base.wheel->stopper) != tw_self()) {
+		if (tw_inside(b->base.wheel)) {
+			tw_unlock(b);
 			return -EDEADLK;
 		}
 		if (state == TWHEEL_SHUTDOWN)
-			ret |= tw_timer_withdraw(w, timer, state);
+			ret |= tw_timer_withdraw(b, timer, state);
 		else if (!call->cancelled)
 			call->cancelled = &cancelled;
-		tw_wait_for_end(w);
+		tw_wait_for_end(b);
+		/* Now it may be armed in another base. */
+		tw_unlock(b);
+		b = tw_lock_timer(timer, tw_base_of(timer));
 	}
-	ret |= cancelled < 0 ? tw_timer_withdraw(w, timer, state) : cancelled;
-	tw_unlock(w);
+	ret |= cancelled < 0 ? tw_timer_withdraw(b, timer, state) : cancelled;
+	tw_unlock(b);
 	return ret;
 }
 
@@ -262,6 +280,6 @@ uint64_t twheel_remaining(const struct twheel_timer *timer)
 
 	if (deadline_ns > TWHEEL_NEVER)
 		return UINT64_MAX;
-	now = tw_clock_read(tw_wheel_of(timer));
+	now = tw_clock_read(tw_base_of(timer));
 	return deadline_ns > now ? deadline_ns - now : 0;
 }

@@ -404,7 +404,9 @@ TWHEEL_API uint64_t twheel_remaining(const struct twheel_timer *timer);
 /** twheel_of() - the wheel of a timer; NULL: initialised without wheel or function */
 static inline struct twheel *twheel_of(const struct twheel_timer *timer)
 {
-	return timer->tw_base ? timer->tw_base->wheel : TWHEEL_NULL;
+	const struct twheel_base *base = __atomic_load_n(&timer->tw_base, __ATOMIC_RELAXED);
+
+	return base ? base->wheel : TWHEEL_NULL;
 }
 
 /** twheel_pending() - whether the timer is armed and not yet served */
@@ -436,7 +438,7 @@ static inline int twheel_extend_at(struct twheel_timer *timer, uint64_t deadline
 	/* States are above all deadlines. */
 	if (word >= later)
 		return word < 0 ? 0 : -ENOENT;
-	if (timer->tw_base->threads)
+	if (__atomic_load_n(&timer->tw_base, __ATOMIC_RELAXED)->threads)
 		return twheel_extend_shared(timer, deadline_ns);
 	timer->tw_word = later;
 	return 1;

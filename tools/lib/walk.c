@@ -5,7 +5,8 @@
  * All timers leave their buckets for a list, as they do when a clock is set back, and what is armed
  * meanwhile is past. While no bucket holds a timer, any of them may get any deadline by a store. So
  * whatever is called for them, each is handed out once. Then they go back to buckets in the order
- * in which they were armed.
+ * in which they were armed. All bases do the one before any does the next: so a timer that goes to
+ * another base meanwhile is not handed out there.
  */
 #include <limits.h>
 
@@ -31,22 +32,21 @@ static void walk_call(int (*function)(struct twheel_timer *timer, void *arg),
 	*ret = function(timer, arg);
 }
 
-/* Hand out the timers of a list, each of which goes to another one first. */
-static int walk_list(struct twheel *w, struct tw_list *from, struct tw_list *to,
-		     int (*function)(struct twheel_timer *timer, void *arg), void *arg)
+/* Hand out the timers of a list, each of which goes to another one first, while @ret is 0. */
+static int walk_list(struct tw_base *b, struct tw_list *from, struct tw_list *to,
+		     int (*function)(struct twheel_timer *timer, void *arg), void *arg, int ret)
 {
 	struct twheel_node *node;
-	int ret = 0;
 
-	while (!ret && !w->end && (node = walk_take(&w->wheel, from))) {
+	while (!ret && !b->end && (node = walk_take(&b->wheel, from))) {
 		tw_list_append(to, node);
-		w->calls->timer = (struct twheel_timer *)node;
-		tw_unlock(w);
+		b->calls->timer = (struct twheel_timer *)node;
+		tw_unlock(b);
 		tw_call(walk_call, function, (struct twheel_timer *)node, arg, &ret);
-		tw_lock(w);
-		if (w->waiters)
-			tw_end_waits(w);
-		w->calls->timer = NULL;
+		tw_lock(b);
+		if (b->waiters)
+			tw_end_waits(b);
+		b->calls->timer = NULL;
 	}
 	tw_list_splice(from, to);
 	return ret;
@@ -70,20 +70,20 @@ static void walk_put(struct tw_wheel *wheel, struct twheel_node *node, struct tw
 }
 
 /* All timers go back, and after them those that were armed meanwhile. */
-static void walk_put_back(struct twheel *w, u64 horizon)
+static void walk_put_back(struct tw_base *b)
 {
-	struct tw_list *list = &w->walk[0], *past = &w->walk[1];
-	struct tw_wheel *wheel = &w->wheel;
+	struct tw_list *list = &b->walk[0], *past = &b->walk[1];
+	struct tw_wheel *wheel = &b->wheel;
 	const u64 all_past = wheel->horizon;
 	/* A round that is not over still comes to the ticks up to its horizon. */
 	u64 past_until = wheel->now;
 	struct twheel_node *node;
 	unsigned int slice;
 
-	while (!w->end) {
+	while (!b->end) {
 		if (tw_list_empty(list)) {
 			tw_list_splice(&wheel->due, list);
-			past_until = horizon;
+			past_until = b->walk_horizon;
 		}
 		walk_set_horizon(wheel, past_until);
 		for (slice = WALK_SLICE; slice && (node = walk_take(wheel, list)); slice--)
@@ -92,75 +92,104 @@ static void walk_put_back(struct twheel *w, u64 horizon)
 			break;
 		/* What other threads arm now comes after those that still have to go back. */
 		walk_set_horizon(wheel, all_past);
-		tw_unlock(w);
-		tw_lock(w);
+		tw_unlock(b);
+		tw_lock(b);
 	}
-	walk_set_horizon(wheel, horizon);
-	tw_walk_end(w);
+	walk_set_horizon(wheel, b->walk_horizon);
+	tw_walk_end(b);
 }
 
 /* tw_walk_end() - with the lock: no timer is apart any more */
-void tw_walk_end(struct twheel *w)
+void tw_walk_end(struct tw_base *b)
 {
-	w->walks = false;
-	tw_list_splice(&w->walk[0], &w->wheel.due);
-	tw_list_splice(&w->walk[1], &w->wheel.due);
+	b->walks = false;
+	tw_list_splice(&b->walk[0], &b->wheel.due);
+	tw_list_splice(&b->walk[1], &b->wheel.due);
 }
 
-/* With the lock. A callback may walk, in the middle of a round, which goes on after that. */
-static int walk_wheel(struct twheel *w, int (*function)(struct twheel_timer *timer, void *arg),
-		      void *arg)
+/* A callback may walk, in the middle of a round, which goes on after that. */
+static void walk_begin(struct tw_base *b)
 {
-	struct tw_wheel *wheel = &w->wheel;
-	struct tw_call call = { .outer = w->calls };
-	const u64 horizon = wheel->horizon, wake = wheel->wake;
-	const bool in_pass = wheel->in_pass;
+	struct tw_wheel *wheel = &b->wheel;
 	unsigned int slice = UINT_MAX;
-	int ret;
 
-	w->calls = &call;
-	w->server = tw_self();
-	w->walks = true;
-	tw_wheel_begin_round(wheel, false);
-	tw_wheel_begin_displace(wheel);
-	/* In one hold of the lock: what other threads arm has to come after all of them. */
-	while (wheel->displaced)
-		tw_wheel_displace(wheel, &slice);
-	tw_list_splice(&wheel->expiring, &w->walk[0]);
-	tw_list_splice(&wheel->due, &w->walk[1]);
-	ret = walk_list(w, &w->walk[0], &wheel->expiring, function, arg);
-	if (!ret)
-		ret = walk_list(w, &w->walk[1], &w->walk[0], function, arg);
-	else
-		tw_list_splice(&w->walk[1], &w->walk[0]);
-	w->walks = false;
-	walk_put_back(w, horizon);
-	/* twheel_stop() waits for the end of the call. */
-	if (w->waiters)
-		tw_end_waits(w);
-	w->calls = call.outer;
-	if (w->end)
-		ret = -ESHUTDOWN;
-	if (in_pass)
-		return ret;
-	tw_wheel_next_event(wheel);
-	if (!w->end && wheel->wake < wake)
-		tw_alarm_lower(w);
+	tw_lock(b);
+	if (!b->end) {
+		b->walks = true;
+		b->walk_in_pass = wheel->in_pass;
+		b->walk_horizon = wheel->horizon;
+		tw_wheel_begin_round(wheel, false);
+		tw_alarm_tell(b);
+		tw_wheel_begin_displace(wheel);
+		/* In one hold of the lock: what other threads arm comes after all of them. */
+		while (wheel->displaced)
+			tw_wheel_displace(wheel, &slice);
+		tw_list_splice(&wheel->expiring, &b->walk[0]);
+		tw_list_splice(&wheel->due, &b->walk[1]);
+	}
+	tw_unlock(b);
+}
+
+static int walk_hand_out(struct tw_base *b,
+			 int (*function)(struct twheel_timer *timer, void *arg), void *arg, int ret)
+{
+	struct tw_call call = { };
+
+	tw_lock(b);
+	call.outer = b->calls;
+	b->calls = &call;
+	ret = walk_list(b, &b->walk[0], &b->wheel.expiring, function, arg, ret);
+	ret = walk_list(b, &b->walk[1], &b->walk[0], function, arg, ret);
+	b->calls = call.outer;
+	tw_unlock(b);
 	return ret;
+}
+
+static void walk_finish(struct tw_base *b)
+{
+	tw_lock(b);
+	/* Who stops the wheel ends the walk as well. */
+	if (b->walks) {
+		b->walks = false;
+		walk_put_back(b);
+		if (!b->walk_in_pass)
+			tw_wheel_next_event(&b->wheel);
+		tw_alarm_tell(b);
+	}
+	tw_unlock(b);
 }
 
 int twheel_walk(struct twheel *w, int (*function)(struct twheel_timer *timer, void *arg),
 		void *arg)
 {
+	struct tw_base *b;
+	const void *outer;
+	u64 before, next;
 	int ret;
 
-	tw_lock(w);
-	if (w->end)
+	tw_own_lock(w);
+	ret = tw_serve_refuse(w);
+	outer = w->server;
+	before = tw_alarm_next(w);
+	if (!ret)
+		WRITE_ONCE(w->server, tw_self());
+	tw_own_unlock(w);
+	if (ret)
+		return ret;
+	for (b = &w->first; b; b = tw_base_after(b))
+		walk_begin(b);
+	for (b = &w->first; b; b = tw_base_after(b))
+		ret = walk_hand_out(b, function, arg, ret);
+	for (b = &w->first; b; b = tw_base_after(b))
+		walk_finish(b);
+	tw_own_lock(w);
+	if (!w->stopper)
+		WRITE_ONCE(w->server, outer);
+	next = tw_alarm_next(w);
+	if (w->first.end)
 		ret = -ESHUTDOWN;
-	else if (w->calls && (w->walks || !tw_inside(w)))
-		ret = -EBUSY;
-	else
-		ret = walk_wheel(w, function, arg);
-	tw_unlock(w);
+	else if (next < before)
+		tw_alarm_lower_to(w, next);
+	tw_own_unlock(w);
 	return ret;
 }
