@@ -61,41 +61,40 @@ void tw_thread_count(void)
 	} while (!tw_thread_number);
 }
 
-/*
- * tw_lock_shared() - tw_lock_timer() where there are threads
- *
- * Only the holder of the lock gives the timer another base, and tells it last. So it is looked at
- * again, and what the one before has done to the timer is seen.
- */
-struct tw_base *tw_lock_shared(const struct twheel_timer *timer)
+/* tw_lock_shared() - tw_lock_timer() where there are threads */
+struct tw_base *tw_lock_shared(const struct twheel_timer *timer, struct tw_base *b)
 {
-	for (;;) {
-		struct tw_base *b = tw_base_of(timer);
-
+	for (;; b = tw_base_of(timer)) {
 		tw_lock(b);
-		if (likely(&b->base == __atomic_load_n(&timer->tw_base, __ATOMIC_ACQUIRE)))
+		if (tw_still_of(timer, b))
 			return b;
 		tw_unlock(b);
 	}
 }
 
 /*
- * tw_lock_move() - tw_lock_timer(), and have it come to the calling thread's base if it can
+ * tw_lock_move() - with the lock of a base, which was the timer's just now: have the timer come to
+ *	the calling thread's base if it can
  *
  * A pending timer is in a list of its base. Whoever waits for a callback looks for it in the base
  * whose lock it has, so the timer stays there as long as it runs.
+ *
+ * Return: the timer's base, which is locked. Before that, another thread may have armed it.
  */
-struct tw_base *tw_lock_move(struct twheel_timer *timer)
+struct tw_base *tw_lock_move(struct twheel_timer *timer, struct tw_base *b)
 {
-	struct tw_base *b = tw_lock_shared(timer), *home = tw_home(b->base.wheel);
+	struct tw_base *home = tw_home(b);
 
-	while (b != home && !twheel_pending(timer) && !tw_call_of(b, timer)) {
-		__atomic_store_n(&timer->tw_base, &home->base, __ATOMIC_RELEASE);
+	for (;;) {
+		if (tw_still_of(timer, b)) {
+			if (b == home || twheel_pending(timer) || tw_call_of(b, timer))
+				return b;
+			__atomic_store_n(&timer->tw_base, &home->base, __ATOMIC_RELEASE);
+		}
 		tw_unlock(b);
-		/* Another thread may arm it before this one has the lock. */
-		b = tw_lock_shared(timer);
+		b = tw_base_of(timer);
+		tw_lock(b);
 	}
-	return b;
 }
 
 /* tw_wait_for_end() - with the lock: wait until the callback that runs has ended */

@@ -13,6 +13,7 @@ _Static_assert(offsetof(struct twheel_timer, tw_word) == offsetof(struct twheel_
 	       "a timer is a node and two pointers");
 _Static_assert(!offsetof(struct tw_base, base) && !offsetof(struct twheel, first),
 	       "a timer points to the first field of its base, and the first base is a wheel's");
+_Static_assert(_Alignof(struct twheel) == 64, "bases share no line of the cache");
 _Static_assert(TW_BASES - 1 <= UINT8_MAX, "a base has a number of 8 bits");
 
 /* A line of the cache. */
@@ -461,7 +462,7 @@ void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn f
 			process_renew(b, timer);
 	}
 	if (armable)
-		b = w->first.mask ? tw_home(w) : &w->first;
+		b = w->first.mask ? tw_home(&w->first) : &w->first;
 	timer->tw_link[0] = NULL;
 	timer->tw_link[1] = NULL;
 	timer->tw_function = armable ? function : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Process wheels, inside. From below: check.c finds mistakes; lock.c: lock, waits, clock; serve.c:
+ * Process wheels, inside. From below: check.c finds mistakes; lock.c: locks, waits, clock; serve.c:
  * callbacks, and the descriptor; timer.c: arm and cancel; walk.c: a walk over timers; process.c:
  * the life of wheels and timers; policy.c: what stands on timers. Each calls only those before it.
  */
@@ -138,8 +138,8 @@ void __attribute__((__format__(__printf__, 1, 2), __noreturn__)) tw_die(const ch
 void tw_check_init(const struct tw_base *b, const struct twheel_timer *timer);
 void tw_lock_wait(u32 *lock);
 void tw_lock_wake(u32 *lock);
-struct tw_base *tw_lock_shared(const struct twheel_timer *timer);
-struct tw_base *tw_lock_move(struct twheel_timer *timer);
+struct tw_base *tw_lock_shared(const struct twheel_timer *timer, struct tw_base *b);
+struct tw_base *tw_lock_move(struct twheel_timer *timer, struct tw_base *b);
 void tw_thread_count(void);
 void tw_wait_for_end(struct tw_base *b);
 void tw_end_waits(struct tw_base *b);
@@ -209,17 +209,18 @@ static inline struct tw_base *tw_base_after(const struct tw_base *b)
 	return b->number < b->mask ? tw_base_at(b->base.wheel, b->number + 1U) : NULL;
 }
 
-/* The base in which the calling thread arms what is not pending. */
-static inline struct tw_base *tw_home(struct twheel *w)
-{
-	if (unlikely(!tw_thread_number))
-		tw_thread_count();
-	return tw_base_at(w, tw_thread_number & w->first.mask);
-}
-
+/* Whether the calling thread arms in this base what is not pending. */
 static inline bool tw_is_home(const struct tw_base *b)
 {
 	return b->number == (tw_thread_number & b->mask) && tw_thread_number;
+}
+
+/* That base, by another one of the wheel: it reads nothing of those of other threads. */
+static inline struct tw_base *tw_home(const struct tw_base *b)
+{
+	if (unlikely(!tw_thread_number))
+		tw_thread_count();
+	return tw_base_at(b->base.wheel, tw_thread_number & b->mask);
 }
 
 /*
@@ -374,18 +375,28 @@ static inline void tw_alarm_tell(struct tw_base *b)
 }
 
 /*
- * Lock the timer's base, which is @b unless another thread has just armed it. While the lock is
- * held, it stays the timer's.
+ * With the lock of a base, which was the timer's just now: whether it still is, and so stays it
+ * while the lock is held. Only the holder of the lock gives the timer another base, and tells it
+ * last. So what the one before has done to the timer is seen.
  */
+static inline bool tw_still_of(const struct twheel_timer *timer, const struct tw_base *b)
+{
+	return likely(&b->base == __atomic_load_n(&timer->tw_base, __ATOMIC_ACQUIRE));
+}
+
+/* Lock the timer's base, which is @b unless another thread has just armed it. */
 static inline struct tw_base *tw_lock_timer(const struct twheel_timer *timer, struct tw_base *b)
 {
-	return likely(!b->base.threads) ? b : tw_lock_shared(timer);
+	return likely(!b->base.threads) ? b : tw_lock_shared(timer, b);
 }
 
 /* The same to arm it: one that is not pending comes to the base of the calling thread first. */
 static inline struct tw_base *tw_lock_home(struct twheel_timer *timer, struct tw_base *b)
 {
-	return likely(!b->base.threads) ? b : tw_lock_move(timer);
+	if (likely(!b->base.threads))
+		return b;
+	tw_lock(b);
+	return likely(tw_is_home(b)) && tw_still_of(timer, b) ? b : tw_lock_move(timer, b);
 }
 
 /* Does the calling thread serve the wheel? So the call is made by a callback. */

@@ -352,6 +352,13 @@ static inline bool serve_claim(struct tw_base *b, struct twheel_node *node)
 	return true;
 }
 
+/* With the lock: a call that a callback has made has ended the pass. Its round is not over. */
+static noinline void serve_go_on(struct tw_base *b)
+{
+	tw_wheel_begin_round(&b->wheel, false);
+	tw_alarm_tell(b);
+}
+
 /* Call the callback with others let in; returns false if the wheel is stopped after that. */
 static noinline bool serve_call_odd(struct tw_base *b, struct twheel_timer *timer,
 				    twheel_fn function)
@@ -382,7 +389,7 @@ static inline bool serve_call(struct tw_base *b, struct tw_call *call,
 	}
 	/* The callback has served the wheel itself, and ended the pass. */
 	if (unlikely(!b->wheel.in_pass))
-		tw_wheel_begin_round(&b->wheel, false);
+		serve_go_on(b);
 	return true;
 }
 
@@ -524,7 +531,7 @@ static __always_inline void serve_base(struct tw_base *b, struct serve_work *s, 
 		call.now = serve_begin(b, s->now);
 	/* A callback of another base has served the wheel itself. */
 	else if (unlikely(!b->wheel.in_pass))
-		tw_wheel_begin_round(&b->wheel, false);
+		serve_go_on(b);
 	call.outer = b->calls;
 	b->calls = &call;
 	n = serve_due(b, &call, s->timers, s->most, &s->slice);

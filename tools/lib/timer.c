@@ -76,8 +76,7 @@ static noinline int timer_arm_other(struct twheel_timer *timer, s64 word)
 		tw_recent = b;
 	if (!b->base.threads || unlikely(!tw_is_home(b)) || unlikely(!tw_try_lock(&b->lock)))
 		return timer_arm(timer, word);
-	/* Another thread may have had it come to its base meanwhile. */
-	if (unlikely(tw_base_of(timer) != b)) {
+	if (unlikely(!tw_still_of(timer, b))) {
 		tw_unlock(b);
 		return timer_arm(timer, word);
 	}
@@ -208,11 +207,16 @@ int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns)
 /* The library has it as well, for those who do not inline it, or look it up by its name. */
 extern inline int twheel_cancel(struct twheel_timer *timer);
 
-static noinline int timer_cancel_shared(struct twheel_timer *timer)
+static noinline int timer_cancel_shared(struct tw_base *b, struct twheel_timer *timer)
 {
-	struct tw_base *b = tw_lock_shared(timer);
-	int ret = tw_timer_withdraw(b, timer, TWHEEL_CANCELLED);
+	int ret;
 
+	tw_lock(b);
+	if (unlikely(!tw_still_of(timer, b))) {
+		tw_unlock(b);
+		b = tw_lock_shared(timer, tw_base_of(timer));
+	}
+	ret = tw_timer_withdraw(b, timer, TWHEEL_CANCELLED);
 	tw_unlock(b);
 	return ret;
 }
@@ -223,7 +227,7 @@ int twheel_cancel_pending(struct twheel_timer *timer)
 	struct tw_base *b = tw_base_of(timer);
 
 	if (unlikely(b->base.threads))
-		return timer_cancel_shared(timer);
+		return timer_cancel_shared(b, timer);
 	atomic64_set(&tw_node(timer)->word, TWHEEL_CANCELLED);
 	b->cancelled++;
 	tw_wheel_dequeue(&b->wheel, tw_node(timer));

@@ -135,7 +135,9 @@ enum twheel_clock {
  * @start_ns: where a clock starts that is virtual or the program's, before %TWHEEL_NEVER; must be 0
  *	for the others
  * @max_pending: how many timers may be pending at once; 0: no limit
- * @threads: several threads use the wheel at a time
+ * @threads: several threads use the wheel at a time. If it has no limit, and its clock is
+ *	CLOCK_MONOTONIC, CLOCK_BOOTTIME or the program's, a thread arms under a lock of its own, as
+ *	far as there are CPUs; then ticks and arms of different threads have no order in one call
  * @notify: NULL, or called with the new one when an arm or a modify has made twheel_next() earlier,
  *	and with 0 by twheel_stop(): for a loop that sleeps until twheel_next() without the
  *	descriptor. It wakes the loop, and has to return. It runs inside of that call, on its
@@ -272,7 +274,8 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
  *
  * Timers of one tick come in the order in which they were armed. One that was moved or extended
  * while pending, or armed for the past, has no place in that order. Nor has one that was pending
- * while the clock was set back.
+ * while the clock was set back. Between timers that different threads have armed, there is neither
+ * order in one call: see &twheel_config.threads.
  *
  * What is due is what was when the call read the clock, at its beginning. A timer whose tick comes
  * while callbacks run waits for the next call. So does what a callback arms for the past, unless it

@@ -38,7 +38,7 @@ suites+=("${engine_suites[@]}" "$ROOT/kunit/probe.c" "$ROOT/tools/test/engine/ri
 try() {
 	local status=0 how=(patient "$work/log")
 
-	! [[ $2 =~ /(suites|descriptor_test|loop_test|walk_test|end_test|clock_set_test)$ ]] || how=(cases_run "$work/cases")
+	! [[ $2 =~ /(suites|(descriptor|loop|walk|end|clock_set|bases|crowd)_test)$ ]] || how=(cases_run "$work/cases")
 	"${how[@]}" prlimit --cpu=600:610 "${emulator[@]}" "${@:2}" \
 		> "$work/log" 2>&1 || status=$?
 	result $status "$1" tail -n 20 "$work/log"
@@ -83,6 +83,8 @@ play() {
 	try "end, $name" "$work/end_test"
 	try "random, $name" "$work/random_test" "$count" "$seed"
 	try "thread, $name" "$work/thread_test"
+	try "bases, $name" "$work/bases_test"
+	try "crowd, $name" "$work/crowd_test"
 	try "clock set, $name" "$work/clock_set_test"
 }
 
