@@ -61,8 +61,7 @@ enum tw_end {
  * @walk: its lists: timers that are to be handed out, or to go back
  * @clock_ns: the clock that stands still, or the latest time that another one has had here: it does
  *	not go back. 0 if the clock can be set
- * @next_ns: with a lock: the next event, 0 in a pass; others read it without this lock
- * @idle_ns: with a lock: before this, a call that serves the wheel has nothing to do here
+ * @next_ns: with a lock: the next event, 0 in a pass and at the end; others read it without
  */
 struct tw_base {
 	struct twheel_base base;
@@ -88,7 +87,6 @@ struct tw_base {
 	struct tw_list walk[2];
 	u64 clock_ns;
 	u64 next_ns;
-	u64 idle_ns;
 } __attribute__((__aligned__(64)));
 
 /**

@@ -113,17 +113,10 @@ static u64 serve_next_ns(const struct tw_base *b)
 	return tw_wheel_ns(&b->wheel, b->wheel.wake);
 }
 
-/*
- * tw_alarm_tell_others() - with the lock: tell them when the base has something to do
- *
- * A call that serves the wheel does not go past a clock that can be set, nor past the end.
- */
+/* tw_alarm_tell_others() - with the lock: tell them when the base has something to do */
 void tw_alarm_tell_others(struct tw_base *b)
 {
-	u64 next = serve_next_ns(b), idle = tw_wheel_ns(&b->wheel, b->wheel.quiet + 1);
-
-	WRITE_ONCE(b->next_ns, next);
-	WRITE_ONCE(b->idle_ns, b->end || tw_settable(b) ? 0 : min(next, idle));
+	WRITE_ONCE(b->next_ns, b->end ? 0 : serve_next_ns(b));
 }
 
 /* tw_alarm_next() - with the wheel's own lock: its next event; 0 in a pass */
@@ -132,7 +125,7 @@ u64 tw_alarm_next(const struct twheel *w)
 	const struct tw_base *b = &w->first;
 	u64 next = TW_WHEEL_ASLEEP;
 
-	if (!b->base.threads)
+	if (!b->base.threads || b->end)
 		return serve_next_ns(b);
 	for (; b; b = tw_base_after(b))
 		next = min(next, READ_ONCE(b->next_ns));
@@ -470,10 +463,11 @@ static bool serve_is_idle_shared(const struct twheel *w, u64 now)
 {
 	const struct tw_base *b;
 
-	if (now >= READ_ONCE(w->alarm_ns) || READ_ONCE(w->server) || READ_ONCE(w->lost))
+	if (now >= READ_ONCE(w->alarm_ns) || READ_ONCE(w->server) || READ_ONCE(w->lost) ||
+	    tw_settable(&w->first))
 		return false;
 	for (b = &w->first; b; b = tw_base_after(b)) {
-		if (now >= READ_ONCE(b->idle_ns))
+		if (now >= READ_ONCE(b->next_ns))
 			return false;
 	}
 	return true;
@@ -563,7 +557,7 @@ static noinline void serve_bases(struct twheel *w, struct serve_work *s)
 
 	for (i = 0; i <= mask; i++) {
 		b = tw_base_at(w, (turn + i) & mask);
-		if (s->now < READ_ONCE(b->idle_ns))
+		if (s->now < READ_ONCE(b->next_ns))
 			continue;
 		if (todo) {
 			tw_lock(b);
