@@ -156,8 +156,9 @@ static unsigned int wheel_edge_cost(const struct tw_wheel *w)
 }
 
 /*
- * Level 0 has nothing up to wheel_clear_end(): find what wheel_first_edge() would. In a backlog there is work in every block, and the search is spared. If level 0 is
- * empty, only a bucket that is being emptied is likely to begin with the next block.
+ * Level 0 has nothing up to wheel_clear_end(): find what wheel_first_edge() would. In a backlog
+ * there is work in every block, and the search is spared. If level 0 is empty, only a bucket that is
+ * being emptied is likely to begin with the next block.
  * Returns what it cost, in timers of a slice; 0 if no bucket holds a timer.
  */
 static unsigned int wheel_find_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
@@ -187,9 +188,9 @@ static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int c
 
 /*
  * The position is before a bucket of an upper level, and no level below it holds a timer. If the
- * bucket's timer is alone in it, the position can go to its tick at once, and so on to the end of
- * the bucket of the level above. Nothing else is on the way: no bucket of a higher level begins
- * within that one.
+ * bucket's timer is alone in it, the position can go to its tick at once. So it can with the next
+ * buckets, up to the end of that of the level above. Nothing else is on the way: no bucket of a
+ * higher level begins within that one.
  * Returns false if the first is not alone, or not due at @target.
  */
 static bool wheel_take_alone(struct tw_wheel *w, unsigned int level, u64 number,

@@ -44,9 +44,9 @@
 #include "bucket.h"
 
 /* See tw_wheel_unlink(). */
-_Static_assert(offsetof(struct tw_list, tail) == offsetof(struct hlist_node, pprev) &&
-	       !offsetof(struct tw_list, first) && !offsetof(struct hlist_node, next),
-	       "a list looks like a node");
+static_assert(offsetof(struct tw_list, tail) == offsetof(struct hlist_node, pprev) &&
+	      !offsetof(struct tw_list, first) && !offsetof(struct hlist_node, next),
+	      "a list looks like a node");
 
 /* See tw_wheel_floor(). */
 static void shape_set_reciprocal(struct tw_wheel *w)
@@ -339,7 +339,7 @@ static void wheel_lower(struct tw_wheel *w, struct twheel_node *node, unsigned i
 }
 
 /**
- * struct cascade - what the timers of a cascade share. It is copied, so that the compiler does not
+ * struct wheel_cascade - what the timers of a cascade share. It is copied, so that the compiler does not
  *	load it again after each write to a bucket
  * @lower: the buckets of the level below
  * @occupied: &tw_wheel_buckets.occupied
@@ -355,7 +355,7 @@ static void wheel_lower(struct tw_wheel *w, struct twheel_node *node, unsigned i
  * @left: what is left of the slice
  * @others: how many have cost two
  */
-struct cascade {
+struct wheel_cascade {
 	struct tw_list *lower;
 	unsigned long *occupied;
 	unsigned int first;
@@ -386,9 +386,9 @@ static noinline void cascade_other(struct tw_wheel *w, struct twheel_node *node,
 }
 
 /* Move the last timer of a list. @at: its next pointer. Returns that of the one before it. */
-static __always_inline struct hlist_node **cascade_one(struct tw_wheel *w, struct cascade *c,
-						       struct tw_list *list,
-						       struct hlist_node **at)
+static __always_inline struct hlist_node **
+cascade_one(struct tw_wheel *w, struct wheel_cascade *c, struct tw_list *list,
+	    struct hlist_node **at)
 {
 	struct twheel_node *node = hlist_entry(tw_list_node(at), struct twheel_node, link);
 	u64 word = atomic64_read(&node->word);
@@ -440,7 +440,7 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 	const u64 near = w->now + ((4ULL << span) >> w->shift);
 	const u64 beyond = w->now + (4ULL << span);
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
-	struct cascade c = {
+	struct wheel_cascade c = {
 		.lower		= &w->buckets.heads[row.first],
 		.occupied	= w->buckets.occupied,
 		.first		= row.first,

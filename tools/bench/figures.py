@@ -107,7 +107,8 @@ TABLES = {
          ("in ns", "1-min", "cancel", SOME, None, NS))),
     "wheels": (
         tuple((title, peer, WHEELS) for title, peer in (
-            ("process wheel", "process"), ("ratas", "ratas"), ("wahern/timeout", "wahern"),
+            ("process wheel", "process"), ("twheel_add_at()", "added"),
+            ("ratas", "ratas"), ("wahern/timeout", "wahern"),
             ("libev", "libev"), ("libuv", "libuv"), ("libevent", "libevent"))),
         tuple((f"{many}: {title}", delays, operation, count, None)
               for many, count in (("10³", FEW), ("10⁵", SOME), ("5·10⁵", HALF), ("10⁶", MANY))

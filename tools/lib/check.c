@@ -84,4 +84,17 @@ void tw_check_init(const struct tw_base *b, const struct twheel_timer *timer)
 		check_list(b, &b->wheel.buckets.heads[i], timer);
 }
 
+/* tw_check_add() - a timer that is added is of the wheel, and not pending */
+void tw_check_add(const struct twheel *w, const struct twheel_timer *timer)
+{
+	const struct tw_base *b = tw_base_of(timer);
+
+	if (!b || b->base.wheel != w)
+		tw_die("twheel: the timer at %p is added while it is of no wheel, or of another\n",
+		       (const void *)timer);
+	if (!tw_node_startable(READ_ONCE(timer->tw_word)))
+		tw_die("twheel: the timer at %p is added while it is pending, or shut down\n",
+		       (const void *)timer);
+}
+
 #endif /* TWHEEL_CHECK */

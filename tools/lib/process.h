@@ -134,6 +134,7 @@ struct twheel {
 
 void __attribute__((__format__(__printf__, 1, 2), __noreturn__)) tw_die(const char *format, ...);
 void tw_check_init(const struct tw_base *b, const struct twheel_timer *timer);
+void tw_check_add(const struct twheel *w, const struct twheel_timer *timer);
 void tw_lock_wait(u32 *lock);
 void tw_lock_wake(u32 *lock);
 struct tw_base *tw_lock_shared(const struct twheel_timer *timer, struct tw_base *b);

@@ -116,6 +116,30 @@ int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
 	return 0;
 }
 
+/* The timer is near, or its wheel has a lock or a limit. */
+static noinline int timer_add(struct twheel *w, struct twheel_timer *timer, s64 word)
+{
+	if (TW_CHECKED)
+		tw_check_add(w, timer);
+	return w->first.base.threads ? timer_arm_other(timer, word) : timer_arm(timer, word);
+}
+
+/*
+ * A branch on what a cold line holds fills the processor with work that cannot end, so few arms
+ * wait for memory at a time. A store waits for nothing. So this reads nothing of the timer.
+ */
+int twheel_add_at(struct twheel *w, struct twheel_timer *timer, uint64_t deadline_ns)
+{
+	struct tw_base *b = &w->first;
+	s64 word = tw_deadline_word(deadline_ns);
+
+	if (unlikely(b->odd) || unlikely(!tw_wheel_enqueue(&b->wheel, tw_node(timer), word)))
+		return timer_add(w, timer, word);
+	atomic64_set(&tw_node(timer)->word, word);
+	b->armed++;
+	return 0;
+}
+
 int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns)
 {
 	struct tw_base *b = tw_base_of(timer);

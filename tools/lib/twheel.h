@@ -352,6 +352,20 @@ TWHEEL_API int twheel_arm(struct twheel_timer *timer, uint64_t delay_ns);
 /** twheel_arm_at() - twheel_arm() for a time */
 TWHEEL_API int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns);
 
+/*
+ * twheel_add_at() - twheel_arm_at() for a timer that was initialised for @wheel, and is neither
+ * pending nor shut down
+ *
+ * As the kernel's add_timer(), it trusts its caller, and reads nothing of the timer. So it does not
+ * wait for one that is not in the cache. It does if the deadline is near, or the wheel has threads
+ * or a limit. A library that is built with -DTWHEEL_CHECK finds other timers; without, they spoil
+ * the wheel.
+ *
+ * Return: 0, or an error as twheel_arm().
+ */
+TWHEEL_API int twheel_add_at(struct twheel *wheel, struct twheel_timer *timer,
+			     uint64_t deadline_ns);
+
 /** twheel_arm_range() - twheel_arm(), up to @slack_ns later if it shares a wake-up there */
 TWHEEL_API int twheel_arm_range(struct twheel_timer *timer, uint64_t delay_ns,
 				uint64_t slack_ns);

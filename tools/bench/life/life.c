@@ -46,7 +46,7 @@ uint32_t life_fired;
 
 static const struct life_peer *const life_peers[] = {
 #ifdef LIFE_WHEELS
-	&life_process_virtual, &life_ratas, &life_wahern,
+	&life_process_virtual, &life_process_added, &life_ratas, &life_wahern,
 #else
 	&life_process, &life_cells,
 #endif

@@ -87,6 +87,7 @@ struct life_peer {
 };
 
 extern const struct life_peer life_process, life_cells, life_ev, life_ev_lazy, life_uv,
-	life_event, life_event_common, life_process_virtual, life_ratas, life_wahern;
+	life_event, life_event_common, life_process_virtual, life_process_added, life_ratas,
+	life_wahern;
 
 #endif

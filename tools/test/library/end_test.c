@@ -37,6 +37,7 @@ TEST_ON(descriptor, MONOTONIC, VIRTUAL)
 		CHECK(twheel_next(wheel) > TWHEEL_NEVER);
 	}
 	CHECK(twheel_modify_at(&timer, 1) == -ENOENT && twheel_of(&timer) == wheel);
+	CHECK(twheel_add_at(wheel, &timer, 3600000 * MS) == -ESHUTDOWN);
 	CHECK(twheel_arm_at(&timer, 1) == -ESHUTDOWN);
 	CHECK(twheel_arm_at(&timer, UINT64_MAX) == -ESHUTDOWN);
 	CHECK(twheel_destroy(wheel) == 0);

@@ -45,8 +45,8 @@ TEST_ON(idle_tells, MONOTONIC, BOOTTIME)
 }
 
 /*
- * Many calls had nothing to do, and left the position where it was. Timers that are armed then go to
- * level 2, as they would from the present, and each is moved twice.
+ * Many calls had nothing to do, and left the position where it was. Timers that are armed then go
+ * to level 2, as they would from the present, and each is moved twice.
  */
 TEST(idle_stays)
 {

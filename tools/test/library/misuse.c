@@ -131,6 +131,29 @@ static void free_and_cascade(void)
 	twheel_advance(wheel, 99999 * MS);
 }
 
+static void add_pending(void)
+{
+	twheel_add_at(wheel, &timers[1], 2 * MS);
+}
+
+static void add_shut_down(void)
+{
+	twheel_shutdown_sync(&timers[1]);
+	add_pending();
+}
+
+static void add_to_another_wheel(void)
+{
+	twheel_cancel(&timers[1]);
+	twheel_add_at(twheel_create(NULL), &timers[1], MS);
+}
+
+static void add_without_a_wheel(void)
+{
+	twheel_timer_init(&moved[1], NULL, fire);
+	twheel_add_at(wheel, &moved[1], MS);
+}
+
 /* A thread that is to be cancelled still says what is wrong. */
 static void init_pending_cancelled(void)
 {
@@ -148,6 +171,7 @@ static void no_mistake(void)
 	move();
 	for (i = 0; i < COUNT; i++)
 		CHECK(twheel_arm(&moved[i], MS) == 0);
+	CHECK(twheel_cancel(&moved[1]) == 1 && twheel_add_at(wheel, &moved[1], MS) == 0);
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
@@ -187,7 +211,8 @@ int main(void)
 		memset_and_cancel_the_next, memset_and_cancel_the_one_before,
 		memset_and_arm_another, move_and_cancel, move_and_arm, move_and_modify,
 		move_and_extend, move_and_shut_down, copy_and_cancel, free_and_serve,
-		free_and_cascade, init_pending_cancelled,
+		free_and_cascade, init_pending_cancelled, add_pending, add_shut_down,
+		add_to_another_wheel, add_without_a_wheel,
 	};
 	char text[400], name[32];
 	unsigned int i, j;

@@ -81,7 +81,11 @@ static void try_arm(struct subject *s)
 		expected = -ENOSPC;
 	switch (in_order ? 0 : chance(&seed) % 3) {
 	case 0:
-		ret = twheel_arm_at(&s->timer, deadline);
+		/* These the caller may be trusted with. */
+		if (!s->pending && !s->shut && chance(&seed) % 2)
+			ret = twheel_add_at(twheel_of(&s->timer), &s->timer, deadline);
+		else
+			ret = twheel_arm_at(&s->timer, deadline);
 		break;
 	case 1:
 		deadline = delay < UINT64_MAX - now ? now + delay : UINT64_MAX;
