@@ -36,6 +36,7 @@ extern const struct command info_command;
 extern const struct command after_command;
 extern const struct command at_command;
 extern const struct command every_command;
+extern const struct command guard_command;
 extern const struct command load_command;
 extern const struct command bench_command;
 extern const struct command top_command;

@@ -17,6 +17,7 @@ static const struct command *const commands[] = {
 	&after_command,
 	&at_command,
 	&every_command,
+	&guard_command,
 	&load_command,
 	&bench_command,
 	&top_command,
@@ -116,7 +117,7 @@ static void print_commands(FILE *to)
 		"Exit status: 0 success; 1 failure of the device, of a promise or of the output,\n"
 		"or nothing to show or trace; 2 wrong usage. SIGINT ends it, with 0 for 'top' and\n"
 		"'trace' without --count.\n"
-		"'after' and 'at' end as their COMMAND does, with 127 if it is not found, and 126 if\n"
+		"'after', 'at' and 'guard' end as their COMMAND does, with 127 if it is not found, and 126 if\n"
 		"it cannot be run.\n");
 }
 

@@ -18,8 +18,9 @@ import subprocess
 import sys
 
 HEADERS = ["include/uapi/linux/twheel.h", "tools/lib/twheel.h", "tools/lib/twheel_device.h",
-           "tools/lib/twheel_policy.h"]
-INCLUDES = ['#include "twheel_device.h"', '#include "twheel_policy.h"']
+           "tools/lib/twheel_policy.h", "tools/lib/twheel_guard.h"]
+INCLUDES = ['#include "twheel_device.h"', '#include "twheel_policy.h"',
+            '#include "twheel_guard.h"']
 # What a name that is no number stands for.
 NO_NUMBER = {"TWHEEL_API"}
 # What tells the size of a structure that a program was built with. Only these may grow: others

@@ -8,7 +8,7 @@
 [ $# = 0 ] || die "usage: man.sh"
 man=$ROOT/tools/man
 abi=$ROOT/include/uapi/linux/twheel.h
-library=("$ROOT"/tools/lib/twheel{,_device,_policy}.h)
+library=("$ROOT"/tools/lib/twheel{,_device,_policy,_guard}.h)
 out=$SCRATCH/man
 mkdir -p "$out"
 
@@ -126,4 +126,4 @@ sed -nE 's/^(DEFINE_EVENT\([a-z_]*, |TRACE_EVENT\()(twheel_[a-z_]*),$/\2/p' \
 	"$ROOT/include/trace/events/twheel.h" |
 	says twheel.4 'It Li' "tracepoints"
 sed -n 's/^\t\t{ "\([a-z-]*\)", .*OPTION_.*/\1/p' "$ROOT"/tools/cli/*.c |
-	says twheel.1 'It Fl' "options"
+	says 'twheel.1 twheel-guard.1' 'It Fl' "options"

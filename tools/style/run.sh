@@ -118,6 +118,13 @@ check_headers() {
 			clang++ -xc++ -std=c++11
 		END
 	done
+	# It needs names that strict C does not have.
+	compiles twheel_guard.h <<- END || status=1
+		gcc -xc -std=gnu99
+		clang -xc -std=gnu11
+		g++ -xc++ -std=c++11
+		clang++ -xc++ -std=c++11
+	END
 	# Those for event loops, in C++ too.
 	for header in tools/lib/twheel/*.h*; do
 		compiles "$header" "${glib[@]}" <<- END || status=1

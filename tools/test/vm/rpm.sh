@@ -64,6 +64,7 @@ check "twheel-dkms" has twheel-dkms /usr/src/twheel /usr/lib/udev/rules.d/60-twh
 check "libtwheel" has libtwheel '/usr/lib.*/libtwheel.so.1'
 check "libtwheel-devel" has libtwheel-devel /usr/include/twheel_device.h \
 	/usr/include/twheel_policy.h \
+	/usr/include/twheel_guard.h \
 	/usr/include/twheel/uv.h '/usr/lib.*/pkgconfig/libtwheel.pc' \
 	'/usr/lib.*/cmake/twheel/twheelConfig.cmake' '/usr/share/man/man3/libtwheel.3.*'
 check "python3-twheel" has python3-twheel '/usr/lib/python3.*/site-packages/twheel.py'

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The parts of twheel guard, which know nothing of each other. Leases are in memory that the
+ * command writes to. A group of processes ends with the command. There is systemd's protocol.
+ */
+#ifndef TWHEEL_CLI_GUARD_H
+#define TWHEEL_CLI_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../lib/twheel_guard.h"
+
+/**
+ * struct lease - what the guard knows of a lease, whatever is in memory later
+ * @owner: of struct twheel_guard_slot; 0: it is not open
+ * @fed_ns: the last good word; a later one is a feed
+ * @deadline_ns: when it runs out: that word, unless it was given more time
+ * @timeout_ns: as it was when the lease was opened
+ * @forgiven: it has got a timeout more, and was not fed since
+ * @stray: its word is none that a feed has written
+ * @name: without what a terminal would take for an order
+ */
+struct lease {
+	uint64_t owner;
+	uint64_t fed_ns;
+	uint64_t deadline_ns;
+	uint64_t timeout_ns;
+	bool forgiven;
+	bool stray;
+	char name[TWHEEL_GUARD_NAME_MAX + 1];
+};
+
+/**
+ * struct leases - all of them
+ * @memory: what the command sees; nothing there is believed
+ * @fd: the descriptor of it, which the command inherits
+ * @key: that of the memory, whatever is there later
+ * @clock: enum twheel_clock_id, monotonic or boottime
+ * @timeout_ns: the shortest timeout, and the first of the main lease
+ * @looked_ns: when they were looked at
+ * @look_ns: when they were to be looked at next
+ * @known: what is known of each
+ */
+struct leases {
+	struct twheel_guard_memory *memory;
+	int fd;
+	uint64_t key;
+	uint32_t clock;
+	uint64_t timeout_ns;
+	uint64_t looked_ns;
+	uint64_t look_ns;
+	struct lease known[TWHEEL_GUARD_LEASES];
+};
+
+/* All closed but the main one, which runs for @start_ns at first. False: errno says why. */
+bool leases_create(struct leases *leases, uint32_t clock, uint64_t timeout_ns, uint64_t start_ns);
+
+/* Look at all of them. The one that ran out first, or NULL, and then @look_ns says when next. */
+const struct lease *leases_look(struct leases *leases, uint64_t now);
+
+/* Feed the main lease, as the command would. */
+void leases_feed(struct leases *leases);
+
+/* Another timeout for the main lease. False, and no change, if it is too short. */
+bool leases_set_timeout(struct leases *leases, uint64_t timeout_ns);
+
+/**
+ * struct group - the command and all that comes of it
+ * @main: the command, until it has ended
+ * @path: its control group, or an empty string
+ * @name: that group in its hierarchy, for people
+ * @kill: a descriptor of its cgroup.kill; -1 before Linux 5.14, or without a group
+ * @events: likewise of its cgroup.events
+ */
+struct group {
+	pid_t main;
+	char path[512];
+	const char *name;
+	int kill;
+	int events;
+};
+
+/* Make a control group where that is allowed. All descendants will be this process's children. */
+void group_create(struct group *group);
+
+/* Move the command there, before it begins. */
+void group_join(struct group *group, pid_t main);
+
+/* Whether a process is of the group. */
+bool group_has(pid_t pid);
+
+/* Collect those that have ended. True if the command is one, with its status. */
+bool group_reap(struct group *group, int *status);
+
+bool group_empty(const struct group *group);
+
+/* Kill all that are seen. What comes of them meanwhile is seen by the next call. */
+void group_kill(const struct group *group);
+
+void group_remove(struct group *group);
+
+/**
+ * struct notify - a service manager for the command, and what is passed on to the guard's own
+ * @fd: the socket that the command knows; -1: there is none
+ * @name: its name, for NOTIFY_SOCKET
+ * @up: the socket of the guard's own manager; -1: there is none
+ * @feed_ns: how often the manager wants to hear of the guard; 0: it does not
+ * @fed_ns: when it has
+ * @lost: messages that could not be passed on
+ */
+struct notify {
+	int fd;
+	char name[110];
+	int up;
+	uint64_t feed_ns;
+	uint64_t fed_ns;
+	uint64_t lost;
+};
+
+/** struct notice - what messages say that is for the guard */
+struct notice {
+	bool feed;
+	bool trigger;
+	uint64_t timeout_ns;	/* 0: nothing */
+};
+
+/* Before the command's environment is made: that has other sockets. */
+void notify_create(struct notify *notify);
+
+/* Read some messages, and pass on what is in them for the guard's manager. */
+void notify_read(struct notify *notify, struct notice *notice);
+
+/* Tell the manager that the guard runs, if it is time. When it is next. */
+uint64_t notify_alive(struct notify *notify, uint64_t now);
+
+#endif

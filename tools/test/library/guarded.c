@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What guard_test.py has twheel guard run: programs that feed, hang, or write where they should
+ * not. Those that hang do so for ever, so that the test is not over before the guard has acted.
+ */
+#define _GNU_SOURCE
+#include <err.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "twheel_guard.h"
+
+#define MS	1000000ULL
+
+static struct twheel_guard guard;
+
+_Noreturn static void program_hang(void)
+{
+	for (;;)
+		pause();
+}
+
+static uint64_t program_now(void)
+{
+	return twheel_guard_now(CLOCK_MONOTONIC);
+}
+
+/* Feed the main lease for so long. Progress feeds it, not the time. */
+static void program_feed(uint64_t ms, const struct twheel_guard_lease *lease)
+{
+	uint64_t end = program_now() + ms * MS;
+
+	while (program_now() < end) {
+		twheel_guard_feed(&guard);
+		if (lease)
+			twheel_guard_lease_feed(lease);
+		usleep(1000);
+	}
+}
+
+static void lease_open(struct twheel_guard_lease *lease, const char *name, uint64_t ms)
+{
+	int result = twheel_guard_lease_open(&guard, lease, name, ms * MS);
+
+	if (result)
+		errx(1, "lease: %s", strerror(-result));
+}
+
+/* The second of two leases hangs, while the others are fed. */
+_Noreturn static void run_leases(void)
+{
+	struct twheel_guard_lease good, bad;
+
+	lease_open(&good, "good", 60000);
+	lease_open(&bad, "bad one", guard.memory->timeout_ns / MS);
+	if (twheel_guard_lease_left(&bad) <= 0 || twheel_guard_lease_left(&good) < 1000 * (int)MS)
+		errx(1, "a lease has run out at once");
+	for (;;)
+		program_feed(60000, &good);
+}
+
+/* Have a lease for a while. All take the same slot, one after the other. */
+static void lease_use(const char *name, uint64_t timeout_ms, uint64_t ms)
+{
+	struct twheel_guard_lease lease;
+
+	lease_open(&lease, name, timeout_ms);
+	program_feed(ms, &lease);
+	twheel_guard_lease_close(&lease);
+	/* A closed one is fed without effect, and closed twice. */
+	twheel_guard_lease_feed(&lease);
+	twheel_guard_lease_close(&lease);
+}
+
+/* The slot of a short lease is used again for a long one, between two looks of the guard. */
+static void run_closed(uint64_t ms)
+{
+	const uint64_t shortest = guard.memory->timeout_ns / MS;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		lease_use("short", shortest, 3);
+		lease_use("long", 3600000, 3);
+	}
+	lease_use("short", shortest, shortest / 2);
+	lease_use("long", 3600000, ms);
+	program_feed(ms, NULL);
+}
+
+/* Write a word over the deadline of a slot: the main one, a lease's, one that is free. */
+_Noreturn static void run_stray(uint64_t word, unsigned int slot)
+{
+	struct twheel_guard_lease lease;
+
+	lease_open(&lease, "step", guard.memory->timeout_ns / MS);
+	twheel_guard_feed(&guard);
+	program_feed(100, &lease);
+	guard.memory->slots[slot].deadline_ns = word;
+	for (;;) {
+		if (slot)
+			twheel_guard_feed(&guard);
+		if (slot != 1)
+			twheel_guard_lease_feed(&lease);
+		usleep(1000);
+	}
+}
+
+static void program_interrupted(int number)
+{
+	static const char interrupted[] = "interrupted\n", passed[] = "passed\n";
+
+	if (number == SIGINT && write(STDOUT_FILENO, interrupted, strlen(interrupted)) > 0)
+		return;
+	_exit(write(STDOUT_FILENO, passed, strlen(passed)) > 0 ? 7 : 1);
+}
+
+/* Say each SIGINT, and end by SIGUSR1. */
+_Noreturn static void run_interrupted(void)
+{
+	const struct sigaction action = { .sa_handler = program_interrupted };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	puts("ready");
+	fflush(stdout);
+	program_hang();
+}
+
+/* Take away the memory, which cannot be made smaller. */
+_Noreturn static void run_hole(void)
+{
+	int fd = atoi(getenv("TWHEEL_GUARD"));
+
+	if (!ftruncate(fd, 0))
+		errx(1, "the memory was made smaller");
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, sizeof(*guard.memory)))
+		err(1, "fallocate");
+	for (;;)
+		program_feed(60000, NULL);
+}
+
+/* A child feeds the lease of its parent, or finds the guard itself. The parent hangs. */
+static void run_fork(bool opens, uint64_t ms)
+{
+	struct twheel_guard_lease lease;
+	pid_t child = fork();
+
+	if (child) {
+		if (!opens)
+			program_hang();
+		waitpid(child, NULL, 0);
+		return;
+	}
+	if (twheel_guard_lease_open(&guard, &lease, "child", 60000 * MS) != -ECHILD)
+		errx(1, "a child has opened a lease of its parent");
+	if (opens && twheel_guard_open(&guard))
+		errx(1, "a child does not find the guard");
+	do {
+		program_feed(ms, NULL);
+	} while (!opens);
+	exit(0);
+}
+
+/* What each call refuses, and that all leases can be had. */
+static void run_refusals(void)
+{
+	static struct twheel_guard_lease leases[TWHEEL_GUARD_LEASES];
+	struct twheel_guard_lease lease;
+	unsigned int i;
+
+	if (twheel_guard_lease_open(&guard, &lease, "", 60000 * MS) != -EINVAL ||
+	    twheel_guard_lease_open(&guard, &lease, "01234567890123456789012345678901",
+				    60000 * MS) != -EINVAL ||
+	    twheel_guard_lease_open(&guard, &lease, "short", MS) != -EINVAL ||
+	    twheel_guard_lease_open(&guard, &lease, "long", INT64_MAX) != -EINVAL)
+		errx(1, "a lease is not refused");
+	for (i = 1; i < TWHEEL_GUARD_LEASES; i++)
+		lease_open(&leases[i], "0123456789012345678901234567890", 60000);
+	if (twheel_guard_lease_open(&guard, &lease, "more", 60000 * MS) != -ENOSPC)
+		errx(1, "there are too many leases");
+	twheel_guard_lease_feed(&lease);
+	for (i = 1; i < TWHEEL_GUARD_LEASES; i++)
+		twheel_guard_lease_close(&leases[i]);
+	lease_open(&lease, "again", 60000);
+	twheel_guard_lease_close(&lease);
+
+	setenv("TWHEEL_GUARD", "4711", 1);
+	if (twheel_guard_open(&guard) != -EBADF)
+		errx(1, "a closed descriptor is not refused");
+	setenv("TWHEEL_GUARD", "0", 1);
+	if (twheel_guard_open(&guard) != -EBADF)
+		errx(1, "another file is not refused");
+	setenv("TWHEEL_GUARD", "0x64", 1);
+	if (twheel_guard_open(&guard) != -EBADF)
+		errx(1, "what is no number is not refused");
+	twheel_guard_feed(&guard);
+	unsetenv("TWHEEL_GUARD");
+	if (twheel_guard_open(&guard) != -ENOENT)
+		errx(1, "there is still a guard");
+	lease_open(&lease, "without", 1);
+	twheel_guard_lease_feed(&lease);
+	twheel_guard_feed(&guard);
+	if (twheel_guard_lease_left(&lease) != INT64_MAX)
+		errx(1, "a lease without guard runs out");
+	twheel_guard_lease_close(&lease);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	uint64_t number = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
+	int result = twheel_guard_open(&guard);
+
+	if (result)
+		errx(1, "guard: %s", strerror(-result));
+	twheel_guard_feed(&guard);
+	if (!strcmp(what, "feed"))
+		program_feed(number, NULL);
+	else if (!strcmp(what, "hang"))
+		program_hang();
+	else if (!strcmp(what, "leases"))
+		run_leases();
+	else if (!strcmp(what, "closed"))
+		run_closed(number);
+	else if (!strcmp(what, "stray") && argc > 3)
+		run_stray(number, strtoul(argv[3], NULL, 0));
+	else if (!strcmp(what, "far"))
+		run_stray(program_now() + 3600000 * MS, number);
+	else if (!strcmp(what, "interrupted"))
+		run_interrupted();
+	else if (!strcmp(what, "hole"))
+		run_hole();
+	else if (!strcmp(what, "fork"))
+		run_fork(false, 60000);
+	else if (!strcmp(what, "fork-opens"))
+		run_fork(true, number);
+	else if (!strcmp(what, "exec"))
+		return execl("/proc/self/exe", argv[0], "feed", argv[2], NULL);
+	else if (!strcmp(what, "refusals"))
+		run_refusals();
+	else
+		return 2;
+	return 0;
+}
