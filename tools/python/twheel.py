@@ -48,19 +48,25 @@ Arguments out of range raise ValueError. Only the thread that runs the loop may 
 another one hands a function to loop.call_soon_threadsafe(). In the child of a fork() those raise
 RuntimeError that do after close(). It needs Python 3.8, a loop with add_reader(), libtwheel. In a
 subinterpreter it needs Python 3.12: before that, Timeouts() raises RuntimeError there.
+
+A Guard is something else: a program that runs under twheel-guard(1) says with it that it goes on.
 """
 import asyncio
 import collections
 import contextvars
 import ctypes
+import errno
+import functools
 import inspect
 import itertools
+import mmap
 import operator
 import os
 import time
 import warnings
+import weakref
 
-__all__ = ["Timeout", "Timeouts"]
+__all__ = ["Guard", "Lease", "Timeout", "Timeouts"]
 __version__ = "1.0.0"
 
 _LIBRARY = "libtwheel.so.1"
@@ -132,6 +138,7 @@ _advance = _call("twheel_advance", _u64, _pointer, _u64)
 _init = _call("twheel_timer_init", None, _pointer, _pointer, _Function)
 _arm_at = _call("twheel_arm_at", ctypes.c_int, _pointer, _u64)
 _cancel = _call("twheel_cancel", ctypes.c_int, _pointer)
+_take = _call("twheel_guard_take_shared", ctypes.c_int, _pointer, ctypes.c_char_p, _u64)
 
 # The state of this thread, and the one for which ctypes takes the GIL in a callback.
 _thread, _callback_thread = (ctypes.PYFUNCTYPE(_pointer)((name, ctypes.pythonapi)) for name in
@@ -618,3 +625,156 @@ class Timeouts:
                 # The caller of advance() is in this context already.
                 context = context.copy()
             context.run(timeout)
+
+
+# struct twheel_guard_memory, in words of 64 bits: what is where in it, and in a slot.
+_GUARD_MAGIC, _GUARD_BYTES = 0x3164726175676874, 64 * 1025
+_MAGIC, _KEY, _TIMEOUT, _CLOCK = range(4)
+_SLOT_WORDS = 8
+_DEADLINE, _OWNER, _SLOT_TIMEOUT = range(3)
+
+# Leases that the child of a fork must not feed: its parent would seem to be alive.
+_leases = weakref.WeakSet()
+
+
+def _forget_leases():
+    for lease in list(_leases):
+        lease._forget()
+
+
+os.register_at_fork(after_in_child=_forget_leases)
+
+
+class Lease:
+    """What Guard.lease() returns, and Guard itself. The guard acts if it runs out.
+
+    Only progress should feed it: a thread that does nothing else would go on in a program that
+    hangs. Any thread may make any call. In the child of a fork() they have no effect. The child
+    has a Guard() of its own, if it wants one.
+    """
+
+    __slots__ = ("_words", "_now", "_timeout_ns", "_closed", "__weakref__")
+    __reduce__ = _uncopied
+
+    def __init__(self, words, now, timeout_ns, closed):
+        self._words, self._now, self._timeout_ns, self._closed = words, now, timeout_ns, closed
+        if words:
+            _leases.add(self)
+        else:
+            self._forget()
+
+    def __bool__(self):
+        """Whether there is a guard that watches it."""
+        return type(self._words) is not list
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def feed(self):
+        """The timeout counts from now."""
+        self._words[0] = self._now() + self._timeout_ns
+
+    def left(self):
+        """For how many seconds it still runs; 0 or less: it has run out, or was never fed."""
+        if not self:
+            return float("inf")
+        left = self._words[0] - self._now()
+        return left / 1e9 if left <= self._timeout_ns else 0.0
+
+    def close(self):
+        """End the watch over it. The main lease is never closed."""
+        words = self._words
+        if not self or self._closed is None:
+            return
+        self._forget()
+        words[_DEADLINE] = self._closed
+        words[_OWNER] &= ~0xffffffff
+
+    def watch_loop(self, loop=None):
+        """Have a loop of asyncio feed this, the running one by default, until cancel() of what
+        this returns. So a loop that is blocked is found.
+        """
+        return _Beat(self, loop or asyncio.get_running_loop())
+
+    def _forget(self):
+        self._words = [0]
+
+
+class _Beat:
+    """A loop feeds a lease, four times in the timeout of that."""
+
+    def __init__(self, lease, loop):
+        self._lease, self._loop, self._handle = lease, loop, None
+        self._go_on()
+
+    def _go_on(self):
+        lease = self._lease
+        if lease:
+            lease.feed()
+            self._handle = self._loop.call_later(lease._timeout_ns / 4e9, self._go_on)
+
+    def cancel(self):
+        if self._handle:
+            self._handle.cancel()
+
+
+class Guard(Lease):
+    """The guard that runs this program: see twheel-guard(1).
+
+        guard = twheel.Guard()
+        for batch in batches:
+            guard.feed()
+            with guard.lease("evaluate", 300):
+                evaluate(model)
+
+    Without a guard it is false, and its calls do nothing, so that a program runs with and without
+    one. It raises OSError if there is one but its descriptor was closed, as subprocess does for
+    children without pass_fds=[int(os.environ["TWHEEL_GUARD"])].
+    """
+
+    __slots__ = ("_memory", "_address")
+
+    def __init__(self):
+        self._memory = self._address = None
+        descriptor = os.environ.get("TWHEEL_GUARD")
+        if descriptor is None:
+            super().__init__(None, time.monotonic_ns, 0, None)
+            return
+        try:
+            mapping = mmap.mmap(int(descriptor), _GUARD_BYTES)
+        except (OSError, ValueError) as error:
+            raise _error(errno.EBADF) from error
+        memory = memoryview(mapping).cast("Q")
+        if memory[_MAGIC] != _GUARD_MAGIC:
+            raise _error(errno.EPROTO)
+        clock = memory[_CLOCK] & 0xffffffff
+        now = (time.monotonic_ns if clock == time.CLOCK_MONOTONIC else
+               functools.partial(time.clock_gettime_ns, clock))
+        self._memory = memory
+        self._address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+        words = memory[_SLOT_WORDS:2 * _SLOT_WORDS]
+        super().__init__(words, now, words[_SLOT_TIMEOUT], None)
+
+    def lease(self, name, timeout):
+        """Have the guard act on one thing more: a thread, a step, a loop. Returns a Lease.
+
+        It runs from now on, until it is closed: with close(), or in a with statement. timeout is
+        in seconds. Raises ValueError if that is shorter than --timeout of the guard, or the name
+        is empty or longer than 31 bytes. Raises OSError with ENOSPC if 1023 are open.
+        """
+        timeout_ns = _ns(timeout)
+        if not self:
+            return Lease(None, self._now, timeout_ns, None)
+        # A fork in between would leave it to the parent, which does not know of it: it acts.
+        number = _take(self._address, os.fsencode(name), timeout_ns)
+        if number == -errno.EINVAL:
+            raise ValueError("the timeout or the name is too short or too long")
+        if number < 0:
+            raise _error(-number)
+        first = _SLOT_WORDS * (1 + number)
+        key = self._memory[_KEY]
+        closed = (key ^ number * 0x9e3779b97f4a7c15) & (1 << 64) - 1 | 1 << 63
+        return Lease(self._memory[first:first + _SLOT_WORDS], self._now, timeout_ns, closed)

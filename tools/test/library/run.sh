@@ -211,6 +211,7 @@ programs() {
 	for name in loop virtual life interrupt random; do
 		try "Python, $name" python3 -W error "$here/python_${name}_test.py"
 	done
+	try "Python, guard" python3 -W error "$here/python_guard_test.py" "$tools/cli/twheel"
 	try "the example in Python" python3 -W error "$here/python_example_test.py" \
 		"$ROOT/tools/examples/python/idle_server.py"
 }
