@@ -146,10 +146,11 @@ u64 tw_clock_read(const struct tw_base *b)
 }
 
 /*
- * tw_clock_keep() - with the lock: read the clock to move the base's position
+ * tw_clock_keep() - read the clock, to move the base's position
  *
  * A clock that nobody can set goes back where a program replaces clock_gettime(). The position
- * cannot, so for the base that clock stands still.
+ * cannot, so for the base that clock stands still. Of two threads without the lock, the one that
+ * was earlier may store last: then the position alone does not go back.
  */
 u64 tw_clock_keep(struct tw_base *b)
 {

@@ -623,7 +623,7 @@ static int serve_wheel(struct twheel *w, struct serve_work *s)
 	int ret;
 
 	s->slice = SERVE_SLICE;
-	s->now = threads ? tw_clock_read(b) : tw_clock_keep(b);
+	s->now = tw_clock_keep(b);
 	if (threads ? serve_is_idle_shared(w, s->now) : !b->end && serve_is_idle(w, s->now))
 		return 0;
 	tw_own_lock(w);

@@ -397,6 +397,9 @@ def main():
     names = sys.argv[3:]
     tests = [test for test in TESTS if not names or test.__name__ in names]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # What the caller ignores, as nohup(1) has it, a guard would, too.
+    for number in signal.SIGHUP, signal.SIGINT, signal.SIGQUIT:
+        signal.signal(number, signal.SIG_DFL)
     # They wait more than they do.
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         sys.exit(not all(list(pool.map(passes, tests))))
