@@ -157,8 +157,8 @@ static unsigned int wheel_edge_cost(const struct tw_wheel *w)
 
 /*
  * Level 0 has nothing up to wheel_clear_end(): find what wheel_first_edge() would. In a backlog
- * there is work in every block, and the search is spared. If level 0 is empty, only a bucket that is
- * being emptied is likely to begin with the next block.
+ * there is work in every block, and the search is spared. If level 0 is empty, only a bucket that
+ * is being emptied is likely to begin with the next block.
  * Returns what it cost, in timers of a slice; 0 if no bucket holds a timer.
  */
 static unsigned int wheel_find_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,

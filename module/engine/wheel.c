@@ -339,8 +339,7 @@ static void wheel_lower(struct tw_wheel *w, struct twheel_node *node, unsigned i
 }
 
 /**
- * struct wheel_cascade - what the timers of a cascade share. It is copied, so that the compiler does not
- *	load it again after each write to a bucket
+ * struct wheel_cascade - what the timers of a cascade share
  * @lower: the buckets of the level below
  * @occupied: &tw_wheel_buckets.occupied
  * @first: the number of the first of @lower
@@ -440,6 +439,7 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 	const u64 near = w->now + ((4ULL << span) >> w->shift);
 	const u64 beyond = w->now + (4ULL << span);
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
+	/* Copies: the compiler does not load them again after each write to a bucket. */
 	struct wheel_cascade c = {
 		.lower		= &w->buckets.heads[row.first],
 		.occupied	= w->buckets.occupied,
