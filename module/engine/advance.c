@@ -308,7 +308,8 @@ static noinline bool wheel_follow_back(struct tw_wheel *w, u64 target, unsigned 
 	return true;
 }
 
-/* Nothing is left to do up to wheel_clear_end(): go on to what is next, up to @target.
+/*
+ * Nothing is left to do up to wheel_clear_end(): go on to what is next, up to @target.
  * Returns %TW_ADVANCE_DONE if nothing is left to do at all, and %TW_ADVANCE_MORE if the slice
  * is used up. With %TW_ADVANCE_DUE timers may be due: the caller looks again.
  */

@@ -499,7 +499,7 @@ static u64 wheel_quiet_end(const struct tw_wheel *w)
 
 	for (more = 0; more < 2; more++) {
 		/* With a ratio of 2, buckets of level 2 begin more often than level 0. */
-		if (!((block + 1) & w->mask >> 2 & 3) ||
+		if (!((block + 1) & (w->mask >> 2) & 3) ||
 		    test_bit(tw_wheel_index(w, 1, block + 2), w->buckets.occupied))
 			break;
 		block++;
@@ -510,6 +510,8 @@ static u64 wheel_quiet_end(const struct tw_wheel *w)
 /*
  * tw_wheel_drain_ahead() - empty the next bucket of each upper level before its time
  * @slice: how many timers may be cascaded; what is left of it
+ *
+ * The bucket after that may keep timers: see tw_bucket_empty().
  *
  * Return: true if they are empty.
  */

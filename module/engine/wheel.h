@@ -86,7 +86,8 @@ struct tw_wheel_row {
  * @cascades: timers moved to a lower level
  * @cascaded: bit mask of the levels from which the last call of tw_wheel_advance() or
  *	tw_wheel_drain_ahead() has moved timers down
- * @requeued: timers whose word was beyond their bucket, or not due, when it was reached
+ * @requeued: timers that were not due when reached, or whose word was four buckets or more after
+ *	the position when their bucket was emptied
  * @searched: how much of the slices went into searching bitmaps, into timers that
  *	cost twice as much to move, and into those that the host has taken
  * @rows: by the number of a distance's highest bit, what follows from it

@@ -136,7 +136,8 @@ u64 tw_clock_read(const struct tw_base *b)
 		[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
 		[TWHEEL_CLOCK_TAI]		= CLOCK_TAI,
 	};
-	u64 kept = READ_ONCE(b->clock_ns);
+	/* Pairs with twheel_set_now(). */
+	u64 kept = __atomic_load_n(&b->clock_ns, __ATOMIC_ACQUIRE);
 	struct timespec ts;
 
 	if (unlikely(tw_stands(b)))

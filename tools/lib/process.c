@@ -92,7 +92,7 @@ static void process_forget(struct tw_base *b, bool serves)
 
 	/* What they began is not done. */
 	if (!serves) {
-		b->calls = NULL;
+		WRITE_ONCE(b->calls, NULL);
 		tw_walk_end(b);
 	}
 	for (call = b->calls; call; call = call->outer)
@@ -335,7 +335,7 @@ static long process_hand_back(struct tw_base *b,
 
 	tw_lock(b);
 	tw_walk_end(b);
-	b->calls = &call;
+	WRITE_ONCE(b->calls, &call);
 	while ((node = tw_wheel_evict(&b->wheel))) {
 		call.timer = (struct twheel_timer *)node;
 		atomic64_set(&node->word, TWHEEL_UNFIRED);
@@ -348,7 +348,7 @@ static long process_hand_back(struct tw_base *b,
 		if (b->waiters)
 			tw_end_waits(b);
 	}
-	b->calls = NULL;
+	WRITE_ONCE(b->calls, NULL);
 	tw_unlock(b);
 	return count;
 }
@@ -458,8 +458,10 @@ void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn f
 
 	/* While nobody serves the wheel, no callback has freed one. */
 	if (armable && (TW_CHECKED || unlikely(READ_ONCE(w->server)))) {
-		for (b = &w->first; b; b = tw_base_after(b))
-			process_renew(b, timer);
+		for (b = &w->first; b; b = tw_base_after(b)) {
+			if (TW_CHECKED || READ_ONCE(b->calls))
+				process_renew(b, timer);
+		}
 	}
 	if (armable)
 		b = w->first.mask ? tw_home(&w->first) : &w->first;

@@ -104,6 +104,7 @@ struct tw_base {
  * @alarm_ns: the instant it is set for, on the wheel's clock; later than
  *	%TWHEEL_NEVER: none. While nobody serves the wheel, it is not after the wheel's next event
  * @readable: on a clock that stands still, the descriptor is
+ * @untold: meanwhile, an arm has not called @notify
  * @notify: see &twheel_config.notify
  * @free: see &twheel_config.free
  * @buckets: the memory of the engine's buckets, of all bases
@@ -122,6 +123,7 @@ struct twheel {
 	int fd;
 	int lost;
 	bool readable;
+	bool untold;
 	u64 alarm_ns;
 	void (*notify)(struct twheel *w, uint64_t next_ns);
 	void (*free)(void *memory);

@@ -142,8 +142,12 @@ void tw_alarm_lower_to(struct twheel *w, u64 next)
 	if (next < w->alarm_ns)
 		alarm_set(w, next);
 	alarm_show(w);
-	/* In a callback that has served the wheel itself: the loop asks again after it. */
-	if (w->notify && !w->server && next <= tw_alarm_next(w))
+	if (!w->notify || next > tw_alarm_next(w))
+		return;
+	/* While a call serves the wheel, or walks: a loop asks again after it, or is told then. */
+	if (w->server)
+		w->untold = true;
+	else
 		tw_call(w->notify, w, next);
 }
 
@@ -527,7 +531,7 @@ static __always_inline void serve_base(struct tw_base *b, struct serve_work *s, 
 	else if (unlikely(!b->wheel.in_pass))
 		serve_go_on(b);
 	call.outer = b->calls;
-	b->calls = &call;
+	WRITE_ONCE(b->calls, &call);
 	n = serve_due(b, &call, s->timers, s->most, &s->slice);
 	s->count += n;
 	s->most -= n;
@@ -535,7 +539,7 @@ static __always_inline void serve_base(struct tw_base *b, struct serve_work *s, 
 		s->timers += n;
 	tw_wheel_next_event(&b->wheel);
 	tw_alarm_tell(b);
-	b->calls = call.outer;
+	WRITE_ONCE(b->calls, call.outer);
 	if (call.outer)
 		call.outer->now = min(call.outer->now, call.now);
 out:
@@ -609,10 +613,23 @@ static noinline int serve_round(struct twheel *w, struct serve_work *s)
 		alarm_set(w, 0);
 		more = true;
 	}
-	if (!s->nested && !w->stopper)
+	if (!s->nested && !w->stopper) {
 		WRITE_ONCE(w->server, NULL);
+		w->untold = false;
+	}
 	tw_own_unlock(w);
 	return more;
+}
+
+/* The latest time that a base has kept, if that is later than the present. */
+static u64 serve_clock(struct twheel *w)
+{
+	u64 now = tw_clock_keep(&w->first);
+	const struct tw_base *b;
+
+	for (b = tw_base_after(&w->first); b; b = tw_base_after(b))
+		now = max(now, READ_ONCE(b->clock_ns));
+	return now;
 }
 
 /* As twheel_run(), or as twheel_collect() if there are timers. Before that, @most is not 0. */
@@ -623,7 +640,7 @@ static int serve_wheel(struct twheel *w, struct serve_work *s)
 	int ret;
 
 	s->slice = SERVE_SLICE;
-	s->now = tw_clock_keep(b);
+	s->now = threads ? serve_clock(w) : tw_clock_keep(b);
 	if (threads ? serve_is_idle_shared(w, s->now) : !b->end && serve_is_idle(w, s->now))
 		return 0;
 	tw_own_lock(w);
@@ -660,14 +677,17 @@ int twheel_collect(struct twheel *w, struct twheel_timer **timers, unsigned int 
 
 int twheel_set_now(struct twheel *w, uint64_t now_ns)
 {
-	struct tw_base *b = &w->first;
+	const struct tw_base *b = &w->first;
+	int i;
 
 	if (b->clock != TWHEEL_CLOCK_PROGRAM)
 		return -EINVAL;
+	now_ns = min_t(u64, now_ns, TWHEEL_NEVER - 1);
 	tw_own_lock(w);
 	if (now_ns > b->clock_ns) {
-		for (; b; b = tw_base_after(b))
-			WRITE_ONCE(b->clock_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1));
+		/* twheel_now() tells that of the first: no delay counts from an earlier one then. */
+		for (i = b->mask; i >= 0; i--)
+			__atomic_store_n(&tw_base_at(w, i)->clock_ns, now_ns, __ATOMIC_RELEASE);
 		/* A descriptor of a wheel that is stopped stays readable, or is the parent's. */
 		if (!w->first.end)
 			alarm_show(w);

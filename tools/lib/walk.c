@@ -137,10 +137,10 @@ static int walk_hand_out(struct tw_base *b,
 
 	tw_lock(b);
 	call.outer = b->calls;
-	b->calls = &call;
+	WRITE_ONCE(b->calls, &call);
 	ret = walk_list(b, &b->walk[0], &b->wheel.expiring, function, arg, ret);
 	ret = walk_list(b, &b->walk[1], &b->walk[0], function, arg, ret);
-	b->calls = call.outer;
+	WRITE_ONCE(b->calls, call.outer);
 	tw_unlock(b);
 	return ret;
 }
@@ -188,8 +188,9 @@ int twheel_walk(struct twheel *w, int (*function)(struct twheel_timer *timer, vo
 	next = tw_alarm_next(w);
 	if (w->first.end)
 		ret = -ESHUTDOWN;
-	else if (next < before)
+	else if (next < before || w->untold)
 		tw_alarm_lower_to(w, next);
+	w->untold = outer && w->untold;
 	tw_own_unlock(w);
 	return ret;
 }

@@ -45,7 +45,6 @@ typedef int vm_fault_t;
 #define smp_mb()		((void)0)
 #define smp_store_mb(x, value)	WRITE_ONCE(x, value)
 
-#define static_assert(right)	_Static_assert(right, #right)
 #define hlist_unhashed(link)	(!(link)->pprev)
 
 /* Memory */
