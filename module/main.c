@@ -5,6 +5,7 @@
 #include <linux/module.h>
 
 #include "core/base.h"
+#include "dev/act.h"
 #include "dev/file.h"
 #include "export.h"
 
@@ -16,11 +17,16 @@ static int __init twheel_init(void)
 	ret = tw_instances_init();
 	if (ret)
 		goto err_exit_view;
-	ret = tw_device_init();
+	ret = tw_act_init();
 	if (ret)
 		goto err_exit_instances;
+	ret = tw_device_init();
+	if (ret)
+		goto err_exit_act;
 	return 0;
 
+err_exit_act:
+	tw_act_exit();
 err_exit_instances:
 	tw_instances_exit();
 err_exit_view:
@@ -34,6 +40,7 @@ subsys_initcall(twheel_init);
 static void __exit twheel_exit(void)
 {
 	tw_device_exit();
+	tw_act_exit();
 	tw_instances_exit();
 	tw_view_exit();
 }

@@ -28,6 +28,7 @@
 
 #include "../clock.h"
 #include "../compat.h"
+#include "act.h"
 #include "cells.h"
 #include "due.h"
 #include "file.h"
@@ -40,10 +41,12 @@
 #define FILE_INFO_SIZE	120
 #define FILE_SETUP_SIZE	32
 #define FILE_OPS_SIZE	24
+#define FILE_ACT_SIZE	32
 
 static_assert(sizeof(struct twheel_info) == FILE_INFO_SIZE);
 static_assert(sizeof(struct twheel_setup) == FILE_SETUP_SIZE);
 static_assert(sizeof(struct twheel_ops) == FILE_OPS_SIZE);
+static_assert(sizeof(struct twheel_act) == FILE_ACT_SIZE);
 static_assert(sizeof(struct twheel_event) == TWHEEL_EVENT_SIZE_0);
 
 /* An ioctl without the size of its structure, as the program knows it. */
@@ -65,7 +68,7 @@ TW_PARAM(tick_min_ns, TWHEEL_TICK_MIN, NSEC_PER_SEC,
 
 #define FILE_TICK_DEFAULT	NSEC_PER_MSEC
 
-#define FILE_FEATURES	((TW_URING ? TWHEEL_FEATURE_URING : 0) |		\
+#define FILE_FEATURES	(TWHEEL_FEATURE_ACT | (TW_URING ? TWHEEL_FEATURE_URING : 0) |		\
 			 (TW_FILE_HAS_CELLS ? TWHEEL_FEATURE_CELLS : 0))
 
 static int file_open(struct inode *inode, struct file *filp)
@@ -96,9 +99,9 @@ static int file_open(struct inode *inode, struct file *filp)
 	return stream_open(inode, filp);
 }
 
-static int file_release(struct inode *inode, struct file *filp)
+/* tw_file_free() - a file that nobody uses any more goes. May sleep. */
+void tw_file_free(struct tw_file *file)
 {
-	struct tw_file *file = filp->private_data;
 	struct tw_cells *cells = tw_file_cells(file);
 
 	if (file->ready) {
@@ -110,6 +113,16 @@ static int file_release(struct inode *inode, struct file *filp)
 		tw_cells_free(cells);
 	tw_users_put(file->users);
 	kfree(file);
+}
+
+static int file_release(struct inode *inode, struct file *filp)
+{
+	struct tw_file *file = filp->private_data;
+
+	if (file->act)
+		tw_act_close(file->act);
+	else
+		tw_file_free(file);
 	return 0;
 }
 
@@ -131,6 +144,8 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 	cost = tw_wheel_bytes(w);
 	if (has_cells)
 		cost += tw_cells_cost(setup->max_cells);
+	if (setup->flags & TWHEEL_SETUP_ACT)
+		cost += sizeof(*file->act);
 	ret = tw_users_charge(file->users, setup->max_cells, cost);
 	if (ret)
 		return ret;
@@ -145,6 +160,14 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 		}
 		w->look = tw_due_look;
 	}
+	if (setup->flags & TWHEEL_SETUP_ACT) {
+		file->act = tw_act_new(file);
+		if (!file->act) {
+			ret = -ENOMEM;
+			goto err_free_cells;
+		}
+		file->users->acts = true;
+	}
 	WRITE_ONCE(file->tick_ns, w->tick_ns);
 	file->clock = setup->clock;
 	if (setup->max_timers)
@@ -156,6 +179,11 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 	smp_store_release(&file->ready, true);
 	return 0;
 
+err_free_cells:
+	if (has_cells)
+		tw_cells_free(file->cells);
+	file->cells = NULL;
+	w->look = NULL;
 err_exit_wheel:
 	tw_wheel_exit(w);
 err_uncharge:
@@ -168,7 +196,7 @@ static int file_check_setup(const struct twheel_setup *setup)
 	unsigned long limit = READ_ONCE(limit_timers);
 	u32 size = setup->event_size;
 
-	if (setup->clock > TWHEEL_VIRTUAL || setup->flags || setup->reserved)
+	if (setup->clock > TWHEEL_VIRTUAL || setup->flags & ~TWHEEL_SETUP_ACT || setup->reserved)
 		return -EINVAL;
 	if (size && (size < TWHEEL_EVENT_SIZE_0 || size > TWHEEL_EVENT_SIZE_MAX ||
 		     !IS_ALIGNED(size, sizeof(u64))))
@@ -267,6 +295,8 @@ static void file_show_counters(struct seq_file *seq, const struct tw_file *file)
 	seq_printf(seq, "alarms:\t%llu\n", (u64)atomic64_read(&file->alarms));
 	seq_printf(seq, "postponed:\t%llu\n", (u64)atomic64_read(&file->postponed));
 	seq_printf(seq, "late_max_ns:\t%llu\n", tw_file_number(file->late_max));
+	if (file->act)
+		tw_act_show(seq, file->act);
 	seq_printf(seq, "late_sum_ns:\t%llu\n", tw_file_number(file->late_sum));
 	seq_puts(seq, "late:\t");
 	for (i = 0; i < TW_FILE_LATE; i++)
@@ -299,11 +329,18 @@ static void file_show_fdinfo(struct seq_file *seq, struct file *filp)
 		file_show_counters(seq, file);
 }
 
+/* Whether the kernel takes the events itself. */
+static bool file_acts(const struct tw_file *file)
+{
+	return tw_file_is_ready(file) && file->act;
+}
+
 static ssize_t file_read(struct kiocb *iocb, struct iov_iter *to)
 {
 	bool wait = !(iocb->ki_filp->f_flags & O_NONBLOCK || iocb->ki_flags & IOCB_NOWAIT);
+	struct tw_file *file = iocb->ki_filp->private_data;
 
-	return tw_read(iocb->ki_filp->private_data, to, wait);
+	return file_acts(file) ? -EINVAL : tw_read(file, to, wait);
 }
 
 static __poll_t file_poll(struct file *filp, poll_table *wait)
@@ -312,6 +349,9 @@ static __poll_t file_poll(struct file *filp, poll_table *wait)
 	struct tw_file *file = filp->private_data;
 	__poll_t wants = poll_requested_events(wait);
 
+	/* As read() fails, at once. */
+	if (file_acts(file))
+		return EPOLLERR;
 	/*
 	 * Queue first, then search: whatever comes between the two wakes this task. An exclusive
 	 * watcher that asks for other events is never told. It would take wake-ups from those that
@@ -395,6 +435,19 @@ static long file_ioctl_ops(struct tw_file *file, void __user *arg, size_t size)
 	return ret ?: file_do_ops(file, &ops);
 }
 
+static long file_ioctl_act(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_act act;
+	int ret;
+
+	if (size < FILE_ACT_SIZE)
+		return -EINVAL;
+	ret = copy_struct_from_user(&act, sizeof(act), arg, size);
+	if (ret)
+		return ret;
+	return file_acts(file) ? tw_act_choose(file->act, &act) : -EINVAL;
+}
+
 static long file_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	struct tw_file *file = filp->private_data;
@@ -416,6 +469,8 @@ static long file_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		return ret ?: tw_ops_one(file, user, size);
 	case FILE_COMMAND(TWHEEL_IOC_OPS):
 		return write ? file_ioctl_ops(file, user, size) : -EBADF;
+	case FILE_COMMAND(TWHEEL_IOC_ACT):
+		return write ? file_ioctl_act(file, user, size) : -EBADF;
 	default:
 		return -ENOTTY;
 	}

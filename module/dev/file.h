@@ -25,6 +25,7 @@
 #include "table.h"
 
 struct iov_iter;
+struct tw_act;
 struct tw_cells;
 struct tw_users;
 
@@ -77,7 +78,8 @@ struct tw_users;
  * @late_max: the largest lateness
  * @late_sum: the sum of all
  * @late: how many events had a lateness whose highest bit is this one
- * @setup_lock: serialises what sleeps: making the wheel, adding to the table
+ * @act: what its timers do instead of having events, or NULL; set before @ready
+ * @setup_lock: serialises what sleeps: making the wheel, adding to the table, choosing actions
  * @users: the users that the file is charged to
  */
 struct tw_file {
@@ -108,6 +110,7 @@ struct tw_file {
 	u64 late_max;
 	u64 late_sum;
 	u64 late[TW_FILE_LATE];
+	struct tw_act *act;
 	struct mutex setup_lock;
 	struct tw_users *users;
 };
@@ -115,6 +118,7 @@ struct tw_file {
 /* file.c */
 int tw_device_init(void);
 void tw_device_exit(void);
+void tw_file_free(struct tw_file *file);
 
 /* ops.c */
 long tw_ops_one(struct tw_file *file, void __user *arg, size_t size);

@@ -195,7 +195,8 @@ static __always_inline s64 op_arm(struct ops_batch *batch, struct twheel_op *op)
 	struct tw_entry *entry;
 
 	if (unlikely(!op_time_valid(file, op, TWHEEL_ABS) ||
-		     max(op->period_ns, op->slack_ns) > TWHEEL_NEVER_NS))
+		     max(op->period_ns, op->slack_ns) > TWHEEL_NEVER_NS ||
+		     (op->period_ns && file->act)))
 		return -EINVAL;
 	if (unlikely(file->table.used >= file->max_timers))
 		return -ENOSPC;

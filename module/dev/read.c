@@ -23,11 +23,11 @@
 #include <linux/wait.h>
 
 #include "../compat.h"
+#include "act.h"
 #include "cells.h"
 #include "due.h"
 
-/* How many events are taken under one hold of the lock. */
-#define READ_MOST	32U
+#define READ_MOST	TW_READ_MOST
 
 /**
  * struct read_batch - due timers that were taken out of the wheel
@@ -312,6 +312,30 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 		return finished;
 	*most = batch.count;
 	return -EFAULT;
+}
+
+/*
+ * tw_read_take() - take events as a reader does, for the agent of a file that acts
+ *
+ * Context: with the file's lock. If @take says so, the caller wakes the waiters without it.
+ */
+void tw_read_take(struct tw_file *file, struct tw_take *take)
+{
+	struct read_batch batch __uninitialized;
+	unsigned int i;
+
+	batch.wake = false;
+	batch.now = tw_file_now(file);
+	read_take(file, &batch, READ_MOST);
+	for (i = 0; i < batch.count; i++) {
+		struct twheel_node *node = batch.nodes[i];
+
+		take->numbers[i] = tw_cells_has(file, node) ? tw_cells_index(file->cells, node) :
+							      tw_entry_of(node)->cookie;
+	}
+	take->count = batch.count ? read_finish(file, &batch, batch.count) : 0;
+	take->wake = batch.wake;
+	take->due = batch.due;
 }
 
 /*

@@ -10,12 +10,17 @@
  * bucket. It is one word: the instant up to which alarms are paid for. As long as that lies
  * in the future, the alarms of these files are postponed to it.
  *
+ * Files that act have buckets of their own, for their alarms and for their agents (act.c), with the
+ * same share. What these take counts for all users together, but postpones no lease: only what
+ * the leases of the same user take does.
+ *
  * Each CPU has buckets of its own. So no CPU loses more than the share, and a large server
  * that has tasks on many CPUs has a share of each. Alarms of a CPU run one after the other.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/atomic.h>
+#include <linux/bottom_half.h>
 #include <linux/capability.h>
 #include <linux/compiler.h>
 #include <linux/cred.h>
@@ -108,6 +113,12 @@ TW_PARAM(alarm_share_all, 0, 100,
 /* So much time may be saved up, so that alarms that are rare are never postponed. */
 #define USER_ALARM_BURST	NSEC_PER_MSEC
 
+/*
+ * The largest debt of agents: of some actions that are as slow as can be. Each is charged with no
+ * more than an alarm, for the same reason.
+ */
+#define USER_AGENT_MOST		(32 * USER_ALARM_MOST)
+
 /* The caller and the owners of its namespaces, which nest 32 deep. */
 #define USER_FILE_MAX		34U
 
@@ -119,8 +130,9 @@ TW_PARAM(alarm_share_all, 0, 100,
  * @timers: the number of timers that these have room for
  * @bytes: the memory that these take
  * @cpu: where the last alarm of these went off
- * @paid: of each CPU: the instant on CLOCK_MONOTONIC up to which these alarms are paid for.
- *	Only alarms on that CPU write it
+ * @paid: of each CPU: the instant on CLOCK_MONOTONIC up to which these alarms are paid for,
+ *	then the same of files that act. Only what runs on that CPU writes it, where no softirq
+ *	can come between
  */
 struct tw_user {
 	struct hlist_node link;
@@ -156,7 +168,7 @@ static struct tw_user *user_find(kuid_t uid)
 
 static size_t user_cost(void)
 {
-	return struct_size((struct tw_user *)NULL, paid, nr_cpu_ids);
+	return struct_size((struct tw_user *)NULL, paid, 2 * nr_cpu_ids);
 }
 
 /* Return: the user, NULL without memory. */
@@ -330,9 +342,9 @@ static s64 bucket_time(u64 took, unsigned long percent)
 
 /*
  * Charge @took ns. Alarms that were set for the same instant are not postponed: they all go off.
- * What they take together is forgiven beyond what one alarm may be charged with.
+ * What they take together is forgiven beyond the largest debt, @most.
  */
-static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64 now)
+static void bucket_charge(atomic64_t *paid, u64 took, u64 most, unsigned long percent, u64 now)
 {
 	s64 until;
 
@@ -340,7 +352,27 @@ static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64
 		return;
 	until = max_t(s64, atomic64_read(paid), now - USER_ALARM_BURST);
 	until += bucket_time(took, percent);
-	atomic64_set(paid, min_t(s64, until, now + bucket_time(USER_ALARM_MOST, percent)));
+	atomic64_set(paid, min_t(s64, until, now + bucket_time(most, percent)));
+}
+
+/* The bucket of a file's outermost user, on a CPU. */
+static atomic64_t *users_bucket(const struct tw_users *users, int cpu)
+{
+	return &users->outermost->paid[2 * cpu + users->acts];
+}
+
+/* Charge for what has run on this CPU until now, where no softirq can come between. */
+static void users_charge_time(const struct tw_users *users, u64 took, u64 now)
+{
+	u64 most = users->acts ? USER_AGENT_MOST : USER_ALARM_MOST;
+	struct tw_user *user = users->outermost;
+	int cpu = smp_processor_id();
+
+	bucket_charge(users_bucket(users, cpu), took, most, READ_ONCE(alarm_share), now);
+	if (READ_ONCE(user->cpu) != cpu)
+		WRITE_ONCE(user->cpu, cpu);
+	bucket_charge(this_cpu_ptr(&users_paid), took, USER_ALARM_MOST,
+		      READ_ONCE(alarm_share_all), now);
 }
 
 /*
@@ -351,14 +383,27 @@ static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64
 void tw_users_charge_alarm(const struct tw_users *users, u64 began)
 {
 	u64 ended = ktime_get_ns();
-	u64 took = min_t(u64, ended - began + USER_ALARM_AROUND, USER_ALARM_MOST);
-	struct tw_user *user = users->outermost;
-	int cpu = smp_processor_id();
 
-	bucket_charge(&user->paid[cpu], took, READ_ONCE(alarm_share), ended);
-	if (READ_ONCE(user->cpu) != cpu)
-		WRITE_ONCE(user->cpu, cpu);
-	bucket_charge(this_cpu_ptr(&users_paid), took, READ_ONCE(alarm_share_all), ended);
+	users_charge_time(users, min_t(u64, ended - began + USER_ALARM_AROUND, USER_ALARM_MOST),
+			  ended);
+}
+
+/*
+ * tw_users_charge_agent() - an agent has run since @began on CLOCK_MONOTONIC, mostly on this CPU
+ *
+ * Context: process.
+ * Return: the present.
+ */
+u64 tw_users_charge_agent(const struct tw_users *users, u64 began)
+{
+	u64 ended = ktime_get_ns();
+
+	if (!users->exempt) {
+		local_bh_disable();
+		users_charge_time(users, min_t(u64, ended - began, USER_ALARM_MOST), ended);
+		local_bh_enable();
+	}
+	return ended;
 }
 
 /* The instant up to which alarms are paid for. With a share of 0, any debt is ignored. */
@@ -376,15 +421,16 @@ static s64 bucket_paid(const atomic64_t *paid, unsigned long percent)
  */
 u64 tw_users_throttle(const struct tw_users *users)
 {
-	const struct tw_user *user = users->outermost;
 	int cpu = raw_smp_processor_id();
 	s64 paid;
 
 	if (users->exempt)
 		return 0;
 	if (unlikely(!housekeeping_cpu(cpu, HK_TYPE_TIMER)))
-		cpu = READ_ONCE(user->cpu);
-	paid = max(bucket_paid(&user->paid[cpu], READ_ONCE(alarm_share)),
-		   bucket_paid(per_cpu_ptr(&users_paid, cpu), READ_ONCE(alarm_share_all)));
+		cpu = READ_ONCE(users->outermost->cpu);
+	paid = bucket_paid(users_bucket(users, cpu), READ_ONCE(alarm_share));
+	if (!users->acts)
+		paid = max(paid, bucket_paid(per_cpu_ptr(&users_paid, cpu),
+					     READ_ONCE(alarm_share_all)));
 	return max_t(s64, paid - (s64)ktime_get_ns(), 0);
 }

@@ -12,6 +12,7 @@ struct twheel_info;
 /**
  * struct tw_users - the users that a file is charged to
  * @exempt: the file was opened with CAP_SYS_RESOURCE: there is no limit
+ * @acts: its timers act, and have a bucket of their own; set before any alarm
  * @timers: how many timers are charged; changed under the file's @setup_lock
  * @bytes: likewise, how much memory
  * @count: how many users there are
@@ -21,6 +22,7 @@ struct twheel_info;
  */
 struct tw_users {
 	bool exempt;
+	bool acts;
 	u32 timers;
 	u64 bytes;
 	unsigned int count;
@@ -36,6 +38,7 @@ void tw_users_uncharge(struct tw_users *users, u32 timers, u64 bytes);
 void tw_users_info(const struct tw_users *users, struct twheel_info *info);
 
 void tw_users_charge_alarm(const struct tw_users *users, u64 began);
+u64 tw_users_charge_agent(const struct tw_users *users, u64 began);
 u64 tw_users_throttle(const struct tw_users *users);
 
 /* Parameters of the module: numbers within a range. Other values are refused, by name. */

@@ -29,6 +29,7 @@ SIZED = {
     "twheel_setup": "the number of the ioctl",
     "twheel_op": "the number of the ioctl, or the stride of an array",
     "twheel_ops": "the number of the ioctl",
+    "twheel_act": "the number of the ioctl",
     "twheel_info": "the number of the ioctl",
     "twheel_event": "event_size of the setup",
     "twheel_map": "its own size",

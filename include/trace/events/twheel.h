@@ -366,6 +366,43 @@ TRACE_EVENT(twheel_pass,
 		  __entry->took_ns)
 );
 
+/**
+ * twheel_act - the kernel has acted for a timer or a cell of a file
+ * @wheel: the number of its wheel
+ * @name: the wheel's name
+ * @number: the number of the cell, or the cookie of the timer
+ * @stage: 1: what is done first; 2: what is done then
+ * @kind: what was done, one of enum twheel_act_kind
+ * @target: the process, as the first PID namespace has its number; 0: it is none, or gone
+ * @result: 0, or a negative error number
+ */
+TRACE_EVENT(twheel_act,
+	TP_PROTO(u32 wheel, const char *name, u64 number, u32 stage, u32 kind, s32 target,
+		 int result),
+	TP_ARGS(wheel, name, number, stage, kind, target, result),
+	TP_STRUCT__entry(
+		__field(u32,		wheel)
+		__array(char,		name,	TWHEEL_TRACE_NAME)
+		__field(u32,		stage)
+		__field(u64,		number)
+		__field(u32,		kind)
+		__field(s32,		target)
+		__field(int,		result)
+	),
+	TP_fast_assign(
+		__entry->wheel		= wheel;
+		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
+		__entry->stage		= stage;
+		__entry->number		= number;
+		__entry->kind		= kind;
+		__entry->target		= target;
+		__entry->result		= result;
+	),
+	TP_printk("wheel=%u name=%s number=%llu stage=%u kind=%u target=%d result=%d",
+		  __entry->wheel, __entry->name, __entry->number, __entry->stage,
+		  __entry->kind, __entry->target, __entry->result)
+);
+
 #endif /* _TRACE_TWHEEL_H */
 
 /* This has to be outside of the guard above. */

@@ -44,7 +44,7 @@ enum twheel_clock_id {
 /**
  * struct twheel_setup - choose clock, tick and limits of a file
  * @clock: one of enum twheel_clock_id
- * @flags: none yet
+ * @flags: %TWHEEL_SETUP_ACT, or 0
  * @tick_ns: the resolution; 0: one millisecond, or &twheel_info.tick_min_ns if that is more
  * @max_timers: how many timers may exist at once; 0: the default of the module
  * @max_cells: how many cells the mapping has; 0: there is no mapping. Not on a clock that
@@ -61,6 +61,49 @@ struct twheel_setup {
 	__u32 max_cells;
 	__u32 event_size;
 	__u32 reserved;
+};
+
+/* &twheel_setup.flags: timers and cells of the file act, as TWHEEL_IOC_ACT says: no events */
+#define TWHEEL_SETUP_ACT	(1U << 0)
+
+/**
+ * enum twheel_act_kind - what the kernel does
+ * @TWHEEL_ACT_NONE: nothing
+ * @TWHEEL_ACT_SIGNAL: send @signal to the process @target, as kill(2) would
+ */
+enum twheel_act_kind {
+	TWHEEL_ACT_NONE		= 0,
+	TWHEEL_ACT_SIGNAL	= 1,
+};
+
+/**
+ * struct twheel_action - an action
+ * @kind: one of enum twheel_act_kind
+ * @target: the number of a process
+ * @signal: which signal; 0 for other kinds
+ * @reserved: 0
+ */
+struct twheel_action {
+	__u32 kind;
+	__s32 target;
+	__u32 signal;
+	__u32 reserved;
+};
+
+/**
+ * struct twheel_act - what the kernel does when a timer or a cell expires
+ * @number: which ones: the cell of this number, and timers with this cookie
+ * @flags: none yet
+ * @reserved: 0
+ * @action: what is done; %TWHEEL_ACT_NONE takes back what was chosen before
+ *
+ * twheel(4) says when, under "Files that act".
+ */
+struct twheel_act {
+	__aligned_u64 number;
+	__u32 flags;
+	__u32 reserved;
+	struct twheel_action action;
 };
 
 /**
@@ -179,6 +222,7 @@ struct twheel_event {
 /* Features of struct twheel_info. */
 #define TWHEEL_FEATURE_CELLS	(1ULL << 0)	/* &twheel_setup.max_cells */
 #define TWHEEL_FEATURE_URING	(1ULL << 1)	/* OPS by IORING_OP_URING_CMD */
+#define TWHEEL_FEATURE_ACT	(1ULL << 2)	/* %TWHEEL_SETUP_ACT, TWHEEL_IOC_ACT */
 
 /**
  * struct twheel_info - what a file is and holds; all outputs
@@ -353,5 +397,6 @@ static inline __u64 twheel_cell_ticks(__u64 word, __u64 now)
 #define TWHEEL_IOC_SETUP	_IOW(TWHEEL_IOC_TYPE, 0x11, struct twheel_setup)
 #define TWHEEL_IOC_OP		_IOWR(TWHEEL_IOC_TYPE, 0x12, struct twheel_op)
 #define TWHEEL_IOC_OPS		_IOW(TWHEEL_IOC_TYPE, 0x13, struct twheel_ops)
+#define TWHEEL_IOC_ACT		_IOW(TWHEEL_IOC_TYPE, 0x14, struct twheel_act)
 
 #endif /* _UAPI_LINUX_TWHEEL_H */

@@ -283,7 +283,7 @@ TEST(setups)
 	} bad[] = {
 		{ { .clock = 5 }, EINVAL },
 		{ { .clock = ~0U }, EINVAL },
-		{ { .flags = 1 }, EINVAL },
+		{ { .flags = TWHEEL_SETUP_ACT << 1 }, EINVAL },
 		{ { .flags = 1U << 31 }, EINVAL },
 		{ { .reserved = 1 }, EINVAL },
 		{ { .tick_ns = 1 }, ERANGE },

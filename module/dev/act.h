@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Files that act: what the kernel does when their timers expire. */
+#ifndef _TWHEEL_ACT_H
+#define _TWHEEL_ACT_H
+
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include <uapi/linux/twheel.h>
+
+#include "due.h"
+#include "file.h"
+
+struct seq_file;
+struct tw_action;
+
+/* How many events are taken under one hold of the lock. */
+#define TW_READ_MOST	32U
+
+/**
+ * struct tw_take - events that an agent has taken: see tw_read_take()
+ * @due: whether more is due
+ * @wake: the waiters have to be woken, once the lock is released
+ * @count: how many events there are
+ * @numbers: of each: the number of its cell, or the cookie of its timer
+ */
+struct tw_take {
+	enum tw_due due;
+	bool wake;
+	unsigned int count;
+	u64 numbers[TW_READ_MOST];
+};
+
+/**
+ * struct tw_act - what the timers of a file do
+ * @file: the file, which has been left to @agent once it is closed
+ * @actions: the actions by number; guarded by the file's lock
+ * @agent: takes the events, and acts
+ * @waiter: its place among the watchers of the file
+ * @closed: nobody else uses the file any more: what is armed acts now
+ * @next: then: which entry of the table, or which cell behind them, is looked at next
+ * @take: events of the slice that @agent is in
+ * @todo: their actions
+ * @acted: how many were done
+ * @failed: how many could not be done, or were never chosen
+ */
+struct tw_act {
+	struct tw_file *file;
+	struct rb_root actions;
+	struct delayed_work agent;
+	struct wait_queue_entry waiter;
+	bool closed;
+	u64 next;
+	struct tw_take take;
+	struct tw_action *todo[TW_READ_MOST];
+	atomic64_t acted;
+	atomic64_t failed;
+};
+
+/* act.c */
+int tw_act_init(void);
+void tw_act_exit(void);
+struct tw_act *tw_act_new(struct tw_file *file);
+void tw_act_close(struct tw_act *act);
+int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen);
+void tw_act_show(struct seq_file *seq, const struct tw_act *act);
+
+/* read.c */
+void tw_read_take(struct tw_file *file, struct tw_take *take);
+
+#endif /* _TWHEEL_ACT_H */
