@@ -7,6 +7,7 @@
 #define _TWHEEL_COMPAT_H
 
 #include <linux/cpumask.h>
+#include <linux/eventfd.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/kernel.h>
@@ -91,6 +92,20 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_f
 #else
 #define TW_GFP_MAPPED	GFP_KERNEL
 #endif
+
+/* 5.14: a control group has a file cgroup.kill. No compiler sees that. */
+#define TW_CGROUP_KILL								\
+	(IS_ENABLED(CONFIG_CGROUPS) && LINUX_VERSION_CODE >= KERNEL_VERSION(5, 14, 0))
+
+/* Add 1 to an eventfd. 6.8: it is always 1. */
+static inline void tw_eventfd_signal(struct eventfd_ctx *event)
+{
+#if TW_HAS_EVENTFD_ONE
+	eventfd_signal(event);
+#else
+	eventfd_signal(event, 1);
+#endif
+}
 
 /* Where what is read goes to in a program; NULL if that is not one array. */
 static inline void __user *tw_iter_user(const struct iov_iter *iter)

@@ -4,6 +4,7 @@
  * TW_TRY_NAME; compat.h and export.h say what it is. With none of them it compiles for every
  * kernel, or the build stops: all headers are there, and what does not compile is a feature.
  */
+#include <linux/eventfd.h>
 #include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
@@ -16,7 +17,12 @@
 #include <linux/io_uring/cmd.h>
 #endif
 
-#if defined(TW_TRY_HK_TYPE)
+#if defined(TW_TRY_EVENTFD_ONE)
+static inline void tw_feature(struct eventfd_ctx *event)
+{
+	eventfd_signal(event);
+}
+#elif defined(TW_TRY_HK_TYPE)
 static inline bool tw_feature(int cpu)
 {
 	return housekeeping_cpu(cpu, HK_TYPE_DOMAIN);

@@ -3,7 +3,7 @@
  * Files that act: the kernel itself does what a program has chosen, even if that program hangs.
  *
  * Such a file has an agent, a work item. It is a watcher of the file as poll() makes them, and
- * takes events as a reader does: all else in the device knows of no actions. An event is taken
+ * takes events as a reader does. All else in the device knows of no actions. An event is taken
  * before its action begins. So of cancelling a timer and acting for it, one comes first, and the
  * other finds no timer.
  *
@@ -12,9 +12,13 @@
  * closes it.
  *
  * What acts must not wait for programs, and must not lead back to a file, which could keep itself
- * open. An action holds a process by its number, and the credentials of the task that has chosen
- * it. With these it is done, so that kill(2)'s rules hold when it is chosen, and when it acts.
- * The signal is for the process, and not for its first thread, which may have ended.
+ * open. An action holds a process by its number, an eventfd without its file, or a file of a
+ * control group. It also holds the credentials of the task that has chosen it, and is done with
+ * them. So kill(2)'s rules hold when it is chosen, and when it acts. The signal is for the process,
+ * and not for its first thread, which may have ended.
+ *
+ * The second stage is a timer of the file, too, which belongs to the action. It is armed when the
+ * first one begins. A closed file stays until its second stages are done.
  *
  * An agent works in slices, as many as its user has paid for: see user.c.
  *
@@ -26,8 +30,14 @@
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/errno.h>
+#include <linux/eventfd.h>
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/magic.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
@@ -40,6 +50,7 @@
 #include <linux/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/string.h>
 #include <linux/timekeeping.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -56,78 +67,184 @@
 #define ACT_LOOKS	1024U
 
 /**
- * struct tw_action - an action
- * @node: its place among the actions of the file
- * @number: for which timers it is
- * @refs: one of the tree, and one of each slice that is about to do it
- * @cred: with whose rights it is done
+ * struct act_stage - what is done at a time
  * @kind: one of enum twheel_act_kind
  * @signal: which signal
  * @pid: to which process
+ * @event: the eventfd, without its file
+ * @group: the file cgroup.kill
+ * @work: writes to it
+ * @action: the action
+ */
+struct act_stage {
+	u32 kind;
+	int signal;
+	union {
+		struct pid *pid;
+		struct eventfd_ctx *event;
+		struct file *group;
+	};
+	struct work_struct work;
+	struct tw_action *action;
+};
+
+/**
+ * struct tw_action - what is done for a number
+ * @node: its place among the actions of the file
+ * @number: for which timers it is
+ * @refs: one of the tree, one of each slice that is about to do it, and of each @work
+ * @act: the actions of the file
+ * @cred: with whose rights it is done
+ * @bytes: what it is charged with
+ * @after_ns: how long after the first stage the second one comes
+ * @second: the timer of the second stage: none of the table, so that no operation finds it
+ * @stages: what is done first, and then
  */
 struct tw_action {
 	struct rb_node node;
 	u64 number;
 	refcount_t refs;
+	struct tw_act *act;
 	const struct cred *cred;
-	u32 kind;
-	int signal;
-	struct pid *pid;
+	size_t bytes;
+	u64 after_ns;
+	struct tw_entry second;
+	struct act_stage stages[2];
 };
 
-/*
- * What an action is charged with: it may be the last that holds a process that is long gone, or
- * the credentials of one.
- */
-#define ACTION_BYTES	(sizeof(struct tw_action) + sizeof(struct pid) + sizeof(struct cred))
+/* One for agents, and one for the killing of groups: that takes a mutex of the kernel's. */
+static struct workqueue_struct *act_queue, *act_groups;
 
-static struct workqueue_struct *act_queue;
+static void group_run(struct work_struct *work);
+static void act_put(struct tw_act *act);
+
+static void stage_free(struct act_stage *stage)
+{
+	if (stage->kind == TWHEEL_ACT_SIGNAL)
+		put_pid(stage->pid);
+	if (stage->kind == TWHEEL_ACT_EVENTFD && stage->event)
+		eventfd_ctx_put(stage->event);
+	if (stage->kind == TWHEEL_ACT_GROUP && stage->group)
+		fput(stage->group);
+}
 
 static void action_put(struct tw_action *action)
 {
 	if (!refcount_dec_and_test(&action->refs))
 		return;
-	put_pid(action->pid);
+	stage_free(&action->stages[0]);
+	stage_free(&action->stages[1]);
 	put_cred(action->cred);
 	kfree(action);
 }
 
 /* Find the process of a signal. Returns 0, -EINVAL, -ESRCH, -EPERM. */
-static int action_find_process(struct tw_action *action, const struct twheel_action *chosen)
+static int stage_find_process(struct act_stage *stage, const struct twheel_action *chosen)
 {
 	if (chosen->target <= 0 || !chosen->signal || !valid_signal(chosen->signal))
 		return -EINVAL;
-	action->signal = chosen->signal;
-	action->pid = find_get_pid(chosen->target);
-	if (!action->pid)
+	stage->signal = chosen->signal;
+	stage->pid = find_get_pid(chosen->target);
+	if (!stage->pid)
 		return -ESRCH;
 	/* The agent is in no PID namespace of a program: there, init would have to obey it. */
-	if (is_child_reaper(action->pid) &&
-	    ns_of_pid(action->pid) == task_active_pid_ns(current))
+	if (is_child_reaper(stage->pid) && ns_of_pid(stage->pid) == task_active_pid_ns(current))
 		return -EPERM;
-	return kill_pid(action->pid, 0, 0);
+	return kill_pid(stage->pid, 0, 0);
+}
+
+/*
+ * Find the file that kills a control group. Who could open it for writing may write to it. No other
+ * file of that name is there, and none gets it: these are not renamed. Returns 0, -EOPNOTSUPP,
+ * -EBADF, -EINVAL.
+ */
+static int stage_find_group(struct act_stage *stage, int fd)
+{
+	const struct inode *inode;
+
+	if (!TW_CGROUP_KILL)
+		return -EOPNOTSUPP;
+	stage->group = fget(fd);
+	if (!stage->group || !(stage->group->f_mode & FMODE_WRITE))
+		return -EBADF;
+	inode = file_inode(stage->group);
+	return inode->i_sb->s_magic == CGROUP2_SUPER_MAGIC && S_ISREG(inode->i_mode) &&
+	       !strcmp(stage->group->f_path.dentry->d_name.name, "cgroup.kill") ? 0 : -EINVAL;
+}
+
+/* Returns 0, -EBADF, -EINVAL, and -ENOSYS of a kernel without eventfd(2). */
+static int stage_find_event(struct act_stage *stage, int fd)
+{
+	struct eventfd_ctx *event = eventfd_ctx_fdget(fd);
+
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	stage->event = event;
+	return 0;
+}
+
+/* Find what a stage is about, as the caller names it. */
+static int stage_init(struct act_stage *stage, const struct twheel_action *chosen)
+{
+	stage->kind = chosen->kind;
+	INIT_WORK(&stage->work, group_run);
+	if (chosen->reserved || (chosen->kind != TWHEEL_ACT_SIGNAL && chosen->signal))
+		return -EINVAL;
+	switch (chosen->kind) {
+	case TWHEEL_ACT_NONE:
+		return chosen->target ? -EINVAL : 0;
+	case TWHEEL_ACT_SIGNAL:
+		return stage_find_process(stage, chosen);
+	case TWHEEL_ACT_GROUP:
+		return stage_find_group(stage, chosen->target);
+	case TWHEEL_ACT_EVENTFD:
+		return stage_find_event(stage, chosen->target);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* What a stage alone may hold, when all others have let go of it. */
+static size_t stage_bytes(const struct act_stage *stage)
+{
+	switch (stage->kind) {
+	case TWHEEL_ACT_SIGNAL:
+		return sizeof(struct pid);
+	case TWHEEL_ACT_GROUP:
+		return sizeof(struct file) + sizeof(struct inode) + sizeof(struct dentry);
+	case TWHEEL_ACT_EVENTFD:
+		/* What it is, only the kernel knows. */
+		return 2 * sizeof(wait_queue_head_t);
+	default:
+		return 0;
+	}
 }
 
 /* Make an action of what the caller chooses, with the caller's rights. Returns an ERR_PTR. */
-static struct tw_action *action_new(const struct twheel_act *chosen)
+static struct tw_action *action_new(struct tw_act *act, const struct twheel_act *chosen)
 {
-	struct tw_action *action;
+	struct tw_action *action = kzalloc(sizeof(*action), GFP_KERNEL_ACCOUNT);
 	int ret;
 
-	if (chosen->action.kind != TWHEEL_ACT_SIGNAL || chosen->action.reserved)
-		return ERR_PTR(-EINVAL);
-	action = kzalloc(sizeof(*action), GFP_KERNEL_ACCOUNT);
 	if (!action)
 		return ERR_PTR(-ENOMEM);
 	refcount_set(&action->refs, 1);
+	action->act = act;
 	action->number = chosen->number;
 	action->cred = get_current_cred();
-	action->kind = chosen->action.kind;
-	ret = action_find_process(action, &chosen->action);
+	action->after_ns = chosen->after_ns;
+	action->stages[0].action = action;
+	action->stages[1].action = action;
+	ret = stage_init(&action->stages[0], &chosen->action);
 	if (!ret)
-		return action;
-	action_put(action);
-	return ERR_PTR(ret);
+		ret = stage_init(&action->stages[1], &chosen->then);
+	if (ret) {
+		action_put(action);
+		return ERR_PTR(ret);
+	}
+	action->bytes = ksize(action) + sizeof(struct cred) + stage_bytes(&action->stages[0]) +
+			stage_bytes(&action->stages[1]);
+	return action;
 }
 
 /* Where the action of a number is, or would be. */
@@ -146,6 +263,18 @@ static struct rb_node **act_place(struct tw_act *act, u64 number, struct rb_node
 		place = number < action->number ? &(*place)->rb_left : &(*place)->rb_right;
 	}
 	return place;
+}
+
+/* The second stage does not come any more, if it was to. */
+static void action_leave_second(struct tw_action *action)
+{
+	struct twheel_node *node = &action->second.node;
+
+	if (hlist_unhashed(&node->link))
+		return;
+	tw_wheel_dequeue(&action->act->file->wheel, node);
+	node->link.pprev = NULL;
+	action->act->pending--;
 }
 
 static struct tw_action *act_find(struct tw_act *act, u64 number)
@@ -168,71 +297,130 @@ static struct tw_action *act_replace(struct tw_act *act, u64 number, struct tw_a
 		rb_link_node(&action->node, parent, place);
 		rb_insert_color(&action->node, &act->actions);
 	}
-	return old ? rb_entry(old, struct tw_action, node) : NULL;
+	if (!old)
+		return NULL;
+	action_leave_second(rb_entry(old, struct tw_action, node));
+	return rb_entry(old, struct tw_action, node);
+}
+
+/* Whether that can be chosen, whatever it is about. Returns 0, -EINVAL, -ERANGE. */
+static int act_check(const struct tw_act *act, const struct twheel_act *chosen)
+{
+	bool then = chosen->then.kind != TWHEEL_ACT_NONE;
+
+	if (chosen->flags || chosen->reserved)
+		return -EINVAL;
+	/* The second stage comes after a delay, which a clock that can be set does not have. */
+	if (then ? chosen->action.kind == TWHEEL_ACT_NONE || tw_clock_can_be_set(act->file->clock) :
+		   chosen->after_ns)
+		return -EINVAL;
+	return chosen->after_ns > TWHEEL_ACT_AFTER_MAX ? -ERANGE : 0;
 }
 
 /*
  * tw_act_choose() - TWHEEL_IOC_ACT
  *
- * Return: 0, -EINVAL, -ENOMEM, -EDQUOT, -ESRCH, -EPERM.
+ * Return: 0, -EINVAL, -ERANGE, -ENOMEM, -EDQUOT, -ESRCH, -EPERM, -EBADF, -EOPNOTSUPP, -ENOSYS.
  */
 int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen)
 {
-	struct tw_action *action = NULL, *old = NULL;
+	int ret = act_check(act, chosen);
 	struct tw_file *file = act->file;
-	int ret = 0;
+	struct tw_action *action, *old;
 
-	if (chosen->flags || chosen->reserved)
-		return -EINVAL;
-	if (chosen->action.kind != TWHEEL_ACT_NONE)
-		action = action_new(chosen);
-	else if (chosen->action.target || chosen->action.signal || chosen->action.reserved)
-		return -EINVAL;
+	if (ret)
+		return ret;
+	action = action_new(act, chosen);
 	if (IS_ERR(action))
 		return PTR_ERR(action);
+	if (chosen->action.kind == TWHEEL_ACT_NONE) {
+		action_put(action);
+		action = NULL;
+	}
 	mutex_lock(&file->setup_lock);
 	if (action)
-		ret = tw_users_charge(file->users, 0, ACTION_BYTES);
-	if (!ret) {
+		ret = tw_users_charge(file->users, 0, action->bytes);
+	if (ret) {
+		old = action;
+	} else {
 		spin_lock(&file->lock);
 		old = act_replace(act, chosen->number, action);
 		spin_unlock(&file->lock);
-		/* A slice that is about to do it holds it for a moment more. */
+		/* Who is about to do it holds it for a moment more. */
 		if (old)
-			tw_users_uncharge(file->users, 0, ACTION_BYTES);
+			tw_users_uncharge(file->users, 0, old->bytes);
 	}
 	mutex_unlock(&file->setup_lock);
-	if (ret)
-		action_put(action);
 	if (old)
 		action_put(old);
 	return ret;
 }
 
-/* An action was done, or could not be. */
-static void act_account(struct tw_act *act, u64 number, const struct tw_action *action, int result)
+/* Something was done, or could not be; without @stage, nothing was chosen. */
+static void act_account(struct tw_act *act, u64 number, const struct act_stage *stage, int result)
 {
-	const struct tw_file *file = act->file;
+	bool second = stage && stage == &stage->action->stages[1];
+	bool signal = stage && stage->kind == TWHEEL_ACT_SIGNAL;
 
 	atomic64_inc(result ? &act->failed : &act->acted);
-	trace_twheel_act(file->number, TW_FILE_TRACE_NAME, number, 1, action ? action->kind : 0,
-			 action ? pid_nr(action->pid) : 0, result);
+	trace_twheel_act(act->file->number, TW_FILE_TRACE_NAME, number, second ? 2 : 1,
+			 stage ? stage->kind : TWHEEL_ACT_NONE, signal ? pid_nr(stage->pid) : 0,
+			 result);
+}
+
+static void group_run(struct work_struct *work)
+{
+	struct act_stage *stage = container_of(work, struct act_stage, work);
+	struct tw_action *action = stage->action;
+	struct tw_act *act = action->act;
+	const struct cred *mine = override_creds(action->cred);
+	u64 began = ktime_get_ns();
+	loff_t start = 0;
+	ssize_t ret;
+
+	ret = kernel_write(stage->group, "1", 1, &start);
+	revert_creds(mine);
+	tw_users_charge_agent(act->file->users, began);
+	act_account(act, action->number, stage, min_t(ssize_t, ret, 0));
+	action_put(action);
+	act_put(act);
+}
+
+/* Have a group killed. If it is about to be, that will do for both. */
+static void group_kill(struct tw_act *act, struct act_stage *stage)
+{
+	refcount_inc(&stage->action->refs);
+	refcount_inc(&act->refs);
+	if (queue_work(act_groups, &stage->work))
+		return;
+	act_account(act, stage->action->number, stage, 0);
+	refcount_dec(&act->refs);
+	/* The caller has one as well. */
+	refcount_dec(&stage->action->refs);
 }
 
 /* Do what is to be done for a number. */
-static void act_do(struct tw_act *act, u64 number, const struct tw_action *action)
+static void act_do(struct tw_act *act, struct act_stage *stage)
 {
+	const struct tw_action *action = stage->action;
 	const struct cred *mine;
 	int ret;
 
-	if (!action) {
-		act_account(act, number, action, -ENOENT);
-		return;
+	switch (stage->kind) {
+	case TWHEEL_ACT_SIGNAL:
+		mine = override_creds(action->cred);
+		ret = kill_pid(stage->pid, stage->signal, 0);
+		revert_creds(mine);
+		act_account(act, action->number, stage, ret);
+		break;
+	case TWHEEL_ACT_GROUP:
+		group_kill(act, stage);
+		break;
+	case TWHEEL_ACT_EVENTFD:
+		tw_eventfd_signal(stage->event);
+		act_account(act, action->number, stage, 0);
+		break;
 	}
-	mine = override_creds(action->cred);
-	ret = kill_pid(action->pid, action->signal, 0);
-	revert_creds(mine);
-	act_account(act, number, action, ret);
 }
 
 /* An entry of the table of a closed file: end its timer, and act for it. */
@@ -274,6 +462,7 @@ static void act_take_armed(struct tw_act *act, struct tw_take *take)
 	unsigned int looks = ACT_LOOKS;
 
 	take->count = 0;
+	take->seconds = 0;
 	take->wake = false;
 	for (; act->next < end && take->count < TW_READ_MOST && looks; act->next++, looks--) {
 		if (act->next < entries)
@@ -281,57 +470,113 @@ static void act_take_armed(struct tw_act *act, struct tw_take *take)
 		else
 			act_end_cell(file, act->next - entries, take);
 	}
-	take->due = act->next < end ? TW_DUE_SOME : TW_DUE_NONE;
+	if (act->next == end && file->clock == TWHEEL_VIRTUAL) {
+		/* Nobody advances it any more, and second stages wait for it. */
+		WRITE_ONCE(file->virtual_ns, TWHEEL_NEVER_NS - 1);
+		take->wake = tw_due_advanced(file, TWHEEL_NEVER_NS - 1);
+	}
+	/* Then the agent looks at the wheel again, which also sets the alarm. */
+	take->due = TW_DUE_SOME;
+}
+
+/* Whether what was armed in a closed file is yet to be found. */
+static bool act_is_ending(const struct tw_act *act)
+{
+	const struct tw_cells *cells = tw_file_cells(act->file);
+
+	return READ_ONCE(act->closed) &&
+	       act->next < (u64)act->file->table.count + (cells ? cells->count : 0);
+}
+
+/* Have the second stage come, unless it will already: on the last tick there is, at the latest. */
+static void act_arm_second(struct tw_act *act, struct tw_action *action)
+{
+	struct tw_entry *entry = &action->second;
+	struct tw_file *file = act->file;
+	u64 last = tw_wheel_ns(&file->wheel, tw_wheel_floor(&file->wheel, TWHEEL_NEVER_NS - 1));
+
+	if (action->stages[1].kind == TWHEEL_ACT_NONE || !hlist_unhashed(&entry->node.link))
+		return;
+	entry->deadline_ns = min(tw_file_now(file) + action->after_ns, last);
+	act->take.wake |= tw_due_enqueue(file, &entry->node, entry->deadline_ns);
+	act->pending++;
+}
+
+/* Find the stages that events are for. Returns how many there are. */
+static unsigned int act_look_up(struct tw_act *act)
+{
+	const struct tw_take *take = &act->take;
+	unsigned int count = 0, i;
+	struct tw_action *action;
+
+	for (i = 0; i < take->seconds; i++) {
+		action = container_of(take->entries[i], struct tw_action, second);
+		act->pending--;
+		refcount_inc(&action->refs);
+		act->todo[count++] = &action->stages[1];
+	}
+	for (i = 0; i < take->count; i++) {
+		action = act_find(act, take->numbers[i]);
+		if (!action) {
+			act_account(act, take->numbers[i], NULL, -ENOENT);
+			continue;
+		}
+		act_arm_second(act, action);
+		refcount_inc(&action->refs);
+		act->todo[count++] = &action->stages[0];
+	}
+	return count;
 }
 
 /* Take some events, and act for them. Returns whether more is due. */
 static enum tw_due act_slice(struct tw_act *act)
 {
 	struct tw_file *file = act->file;
-	struct tw_take *take = &act->take;
 	u64 began = ktime_get_ns();
-	unsigned int i;
+	unsigned int count, i;
 
 	spin_lock(&file->lock);
-	if (READ_ONCE(act->closed))
-		act_take_armed(act, take);
+	if (act_is_ending(act))
+		act_take_armed(act, &act->take);
 	else
-		tw_read_take(file, take);
-	for (i = 0; i < take->count; i++) {
-		act->todo[i] = act_find(act, take->numbers[i]);
-		if (act->todo[i])
-			refcount_inc(&act->todo[i]->refs);
-	}
+		tw_read_take(file, &act->take);
+	count = act_look_up(act);
 	spin_unlock(&file->lock);
-	if (unlikely(take->wake))
+	if (unlikely(act->take.wake))
 		tw_due_wake(file);
 	began = tw_users_charge_agent(file->users, began);
-	for (i = 0; i < take->count; i++) {
-		act_do(act, take->numbers[i], act->todo[i]);
-		if (act->todo[i])
-			action_put(act->todo[i]);
+	for (i = 0; i < count; i++) {
+		act_do(act, act->todo[i]);
+		action_put(act->todo[i]->action);
 		began = tw_users_charge_agent(file->users, began);
 	}
-	return take->due;
+	return act->take.due;
 }
 
-/* All is done in a closed file, and nobody else knows it. */
-static void act_free(struct tw_act *act)
+/* The last one that uses a closed file frees it. */
+static void act_put(struct tw_act *act)
 {
 	struct tw_action *action, *next;
-	struct tw_file *file = act->file;
 
-	tw_due_exit(file);
-	/* The alarm may have come once more. This is the agent itself, which is queued at most. */
-	cancel_delayed_work(&act->agent);
+	if (!refcount_dec_and_test(&act->refs))
+		return;
 	rbtree_postorder_for_each_entry_safe(action, next, &act->actions, node) {
 		action_put(action);
 		cond_resched();
 	}
+	tw_file_free(act->file);
 	kfree(act);
-	tw_file_free(file);
-	/* tw_act_exit() waits for what is left of this function. */
+	/* tw_act_exit() waits for what is left of the work that this is called by. */
 	module_put(THIS_MODULE);
+}
+
+/* All is done in a closed file. */
+static void act_end(struct tw_act *act)
+{
+	tw_due_exit(act->file);
+	/* The alarm may have come once more. This is the agent itself: it is queued at most. */
+	cancel_delayed_work(&act->agent);
+	act_put(act);
 }
 
 static void act_run(struct work_struct *work)
@@ -355,8 +600,8 @@ static void act_run(struct work_struct *work)
 	} while (due != TW_DUE_NONE && --slices);
 	if (due != TW_DUE_NONE)
 		queue_delayed_work(act_queue, &act->agent, nsecs_to_jiffies(wait));
-	else if (closed)
-		act_free(act);
+	else if (closed && !act->pending)
+		act_end(act);
 }
 
 /* The agent is woken as a watcher is. If it waits for its user's debts, it goes on waiting. */
@@ -381,6 +626,7 @@ struct tw_act *tw_act_new(struct tw_file *file)
 		return NULL;
 	act->file = file;
 	act->actions = RB_ROOT;
+	refcount_set(&act->refs, 1);
 	INIT_DELAYED_WORK(&act->agent, act_run);
 	init_waitqueue_func_entry(&act->waiter, act_wake);
 	add_wait_queue(&file->watchers, &act->waiter);
@@ -408,12 +654,21 @@ void tw_act_show(struct seq_file *seq, const struct tw_act *act)
 int __init tw_act_init(void)
 {
 	/* Also without memory: to get some may be what an action is for. */
-	act_queue = alloc_workqueue("twheel_act", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	return act_queue ? 0 : -ENOMEM;
+	const unsigned int flags = WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM;
+
+	act_queue = alloc_workqueue("twheel_act", flags, 0);
+	if (!act_queue)
+		return -ENOMEM;
+	act_groups = alloc_workqueue("twheel_groups", flags, 0);
+	if (act_groups)
+		return 0;
+	destroy_workqueue(act_queue);
+	return -ENOMEM;
 }
 
 /* tw_act_exit() - no file is left; waits for the ends of their agents */
 void tw_act_exit(void)
 {
 	destroy_workqueue(act_queue);
+	destroy_workqueue(act_groups);
 }

@@ -15,7 +15,7 @@
 #include "file.h"
 
 struct seq_file;
-struct tw_action;
+struct act_stage;
 
 /* How many events are taken under one hold of the lock. */
 #define TW_READ_MOST	32U
@@ -24,14 +24,18 @@ struct tw_action;
  * struct tw_take - events that an agent has taken: see tw_read_take()
  * @due: whether more is due
  * @wake: the waiters have to be woken, once the lock is released
- * @count: how many events there are
- * @numbers: of each: the number of its cell, or the cookie of its timer
+ * @count: how many events of timers and cells there are
+ * @seconds: how many second stages are due
+ * @numbers: of each event: the number of the cell, or the cookie of the timer
+ * @entries: the second stages
  */
 struct tw_take {
 	enum tw_due due;
 	bool wake;
 	unsigned int count;
+	unsigned int seconds;
 	u64 numbers[TW_READ_MOST];
+	struct tw_entry *entries[TW_READ_MOST];
 };
 
 /**
@@ -40,10 +44,12 @@ struct tw_take {
  * @actions: the actions by number; guarded by the file's lock
  * @agent: takes the events, and acts
  * @waiter: its place among the watchers of the file
+ * @refs: one of the descriptors, then of @agent; one of each group that is about to be killed
  * @closed: nobody else uses the file any more: what is armed acts now
  * @next: then: which entry of the table, or which cell behind them, is looked at next
+ * @pending: how many second stages are in the wheel; guarded by the file's lock
  * @take: events of the slice that @agent is in
- * @todo: their actions
+ * @todo: what is to be done for them
  * @acted: how many were done
  * @failed: how many could not be done, or were never chosen
  */
@@ -52,10 +58,12 @@ struct tw_act {
 	struct rb_root actions;
 	struct delayed_work agent;
 	struct wait_queue_entry waiter;
+	refcount_t refs;
 	bool closed;
 	u64 next;
+	u64 pending;
 	struct tw_take take;
-	struct tw_action *todo[TW_READ_MOST];
+	struct act_stage *todo[TW_READ_MOST];
 	atomic64_t acted;
 	atomic64_t failed;
 };

@@ -41,7 +41,7 @@
 #define FILE_INFO_SIZE	120
 #define FILE_SETUP_SIZE	32
 #define FILE_OPS_SIZE	24
-#define FILE_ACT_SIZE	32
+#define FILE_ACT_SIZE	56
 
 static_assert(sizeof(struct twheel_info) == FILE_INFO_SIZE);
 static_assert(sizeof(struct twheel_setup) == FILE_SETUP_SIZE);
@@ -68,7 +68,9 @@ TW_PARAM(tick_min_ns, TWHEEL_TICK_MIN, NSEC_PER_SEC,
 
 #define FILE_TICK_DEFAULT	NSEC_PER_MSEC
 
-#define FILE_FEATURES	(TWHEEL_FEATURE_ACT | (TW_URING ? TWHEEL_FEATURE_URING : 0) |		\
+#define FILE_FEATURES	(TWHEEL_FEATURE_ACT |					\
+			 (TW_CGROUP_KILL ? TWHEEL_FEATURE_ACT_GROUP : 0) |	\
+			 (TW_URING ? TWHEEL_FEATURE_URING : 0) |		\
 			 (TW_FILE_HAS_CELLS ? TWHEEL_FEATURE_CELLS : 0))
 
 static int file_open(struct inode *inode, struct file *filp)

@@ -322,18 +322,30 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 void tw_read_take(struct tw_file *file, struct tw_take *take)
 {
 	struct read_batch batch __uninitialized;
-	unsigned int i;
+	unsigned int i, count = 0;
 
 	batch.wake = false;
 	batch.now = tw_file_now(file);
 	read_take(file, &batch, READ_MOST);
+	take->seconds = 0;
 	for (i = 0; i < batch.count; i++) {
 		struct twheel_node *node = batch.nodes[i];
+		bool cell = tw_cells_has(file, node);
+		struct tw_entry *entry = cell ? NULL : tw_entry_of(node);
 
-		take->numbers[i] = tw_cells_has(file, node) ? tw_cells_index(file->cells, node) :
-							      tw_entry_of(node)->cookie;
+		/* Second stages have no identifier, and are none of the table. */
+		if (entry && !entry->id) {
+			node->link.pprev = NULL;
+			read_account(file, node, entry->deadline_ns, batch.now);
+			take->entries[take->seconds++] = entry;
+			continue;
+		}
+		take->numbers[count] = cell ? tw_cells_index(file->cells, node) : entry->cookie;
+		batch.nodes[count] = node;
+		batch.cell_words[count++] = cell ? batch.cell_words[i] : 0;
 	}
-	take->count = batch.count ? read_finish(file, &batch, batch.count) : 0;
+	batch.count = count;
+	take->count = count ? read_finish(file, &batch, count) : 0;
 	take->wake = batch.wake;
 	take->due = batch.due;
 }

@@ -29,7 +29,7 @@ static void info_print_json(const struct twheel_info *info)
 }
 
 /* Names of features, by their bits. */
-static const char * const features[] = { "cells", "io_uring", "act" };
+static const char * const features[] = { "cells", "io_uring", "act", "act_group" };
 
 static void info_print_features(uint64_t mask)
 {

@@ -58,6 +58,11 @@ int twheel_device_now(int fd, uint64_t *now_ns)
 	return ret;
 }
 
+int twheel_device_act(int fd, const struct twheel_act *act)
+{
+	return device_call(fd, TWHEEL_IOC_ACT, (void *)act);
+}
+
 int twheel_device_op(int fd, struct twheel_op *op)
 {
 	return device_call(fd, TWHEEL_IOC_OP, op);

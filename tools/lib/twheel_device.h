@@ -62,6 +62,16 @@ TWHEEL_API int twheel_device_open(const struct twheel_setup *setup);
  */
 TWHEEL_API int twheel_device_setup(int fd, const struct twheel_setup *setup);
 
+/*
+ * twheel_device_act() - choose what the kernel does when timers or cells expire, on a wheel with
+ * %TWHEEL_SETUP_ACT. That has no events, and close() acts for all that is armed
+ *
+ * Return: 0; -EINVAL (a field, or the wheel has events), -ESRCH (there is no such process), -EPERM
+ * (it may not be killed), -EBADF (a descriptor), -EOPNOTSUPP (this kernel cannot kill a group),
+ * -ERANGE (@after_ns), -EDQUOT (the user may not have that much), -ENOMEM.
+ */
+TWHEEL_API int twheel_device_act(int fd, const struct twheel_act *act);
+
 /** twheel_device_info() - fill in what the wheel is and holds; returns 0 */
 TWHEEL_API int twheel_device_info(int fd, struct twheel_info *info);
 

@@ -70,16 +70,21 @@ struct twheel_setup {
  * enum twheel_act_kind - what the kernel does
  * @TWHEEL_ACT_NONE: nothing
  * @TWHEEL_ACT_SIGNAL: send @signal to the process @target, as kill(2) would
+ * @TWHEEL_ACT_GROUP: kill all processes of a control group; @target is a descriptor of its file
+ *	cgroup.kill, open for writing
+ * @TWHEEL_ACT_EVENTFD: add 1 to an eventfd; @target is a descriptor of it
  */
 enum twheel_act_kind {
 	TWHEEL_ACT_NONE		= 0,
 	TWHEEL_ACT_SIGNAL	= 1,
+	TWHEEL_ACT_GROUP	= 2,
+	TWHEEL_ACT_EVENTFD	= 3,
 };
 
 /**
  * struct twheel_action - an action
  * @kind: one of enum twheel_act_kind
- * @target: the number of a process
+ * @target: the number of a process, or a descriptor, which may be closed afterwards
  * @signal: which signal; 0 for other kinds
  * @reserved: 0
  */
@@ -96,6 +101,8 @@ struct twheel_action {
  * @flags: none yet
  * @reserved: 0
  * @action: what is done; %TWHEEL_ACT_NONE takes back what was chosen before
+ * @then: what is done after that, or %TWHEEL_ACT_NONE
+ * @after_ns: so much later; at most %TWHEEL_ACT_AFTER_MAX
  *
  * twheel(4) says when, under "Files that act".
  */
@@ -104,7 +111,12 @@ struct twheel_act {
 	__u32 flags;
 	__u32 reserved;
 	struct twheel_action action;
+	struct twheel_action then;
+	__aligned_u64 after_ns;
 };
+
+/** TWHEEL_ACT_AFTER_MAX - the largest &twheel_act.after_ns: an hour */
+#define TWHEEL_ACT_AFTER_MAX	3600000000000ULL
 
 /**
  * enum twheel_op_code - what &twheel_op.op asks for
@@ -223,6 +235,7 @@ struct twheel_event {
 #define TWHEEL_FEATURE_CELLS	(1ULL << 0)	/* &twheel_setup.max_cells */
 #define TWHEEL_FEATURE_URING	(1ULL << 1)	/* OPS by IORING_OP_URING_CMD */
 #define TWHEEL_FEATURE_ACT	(1ULL << 2)	/* %TWHEEL_SETUP_ACT, TWHEEL_IOC_ACT */
+#define TWHEEL_FEATURE_ACT_GROUP (1ULL << 3)	/* %TWHEEL_ACT_GROUP */
 
 /**
  * struct twheel_info - what a file is and holds; all outputs

@@ -7,8 +7,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,6 +79,11 @@ static void act_tell(int fd, uint64_t number, unsigned int signal)
 	NEED(act_choose(fd, act_signal(number, getpid(), signal)) == 0);
 }
 
+static struct twheel_action act_of(uint32_t kind, int target)
+{
+	return (struct twheel_action) { .kind = kind, .target = target };
+}
+
 /* Wait until so many actions were done, or have failed. */
 static void act_wait(int fd, uint64_t count)
 {
@@ -82,6 +91,9 @@ static void act_wait(int fd, uint64_t count)
 		usleep(1000);
 	CHECK_EQ(dev_stat(fd, "acted") + dev_stat(fd, "failed"), count);
 }
+
+/* A descriptor that it does not keep open, or -1. */
+static int victim_drops = -1;
 
 /* A process that runs until it is killed. */
 static pid_t victim_start(void (*before)(void))
@@ -98,6 +110,7 @@ static pid_t victim_start(void (*before)(void))
 
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
+		close(victim_drops);
 		if (before)
 			before();
 		close(ready[0]);
@@ -452,6 +465,220 @@ TEST(many_at_once)
 	CHECK(signal_came(DONE));
 }
 
+TEST(an_eventfd)
+{
+	int fd = act_open(TWHEEL_VIRTUAL), event = eventfd(0, 0), other;
+	struct twheel_act act = { .number = 1, .action = act_of(TWHEEL_ACT_EVENTFD, event) };
+	uint64_t value = 0;
+
+	NEED(event >= 0);
+	NEED(act_choose(fd, act) == 0);
+	dev_arm(fd, MS, 1);
+	dev_arm(fd, MS, 1);
+	dev_advance(fd, MS);
+	act_wait(fd, 2);
+	NEED(read(event, &value, sizeof(value)) == sizeof(value));
+	CHECK_EQ(value, 2);
+	/* It needs no descriptor any more. */
+	other = dup(event);
+	close(event);
+	dev_arm(fd, MS, 1);
+	close(fd);
+	NEED(read(other, &value, sizeof(value)) == sizeof(value));
+	CHECK_EQ(value, 1);
+}
+
+#define CGROUPS		"/tmp/act_cgroup2"
+#define GROUP		CGROUPS "/act_test"
+
+static void groups_leave(void)
+{
+	rmdir(GROUP);
+	/* An agent may be about to let go of a file there. */
+	umount2(CGROUPS, MNT_DETACH);
+	rmdir(CGROUPS);
+}
+
+/* Make a control group, or skip the test. Where none can be killed, that is refused. */
+static void group_make(void)
+{
+	struct twheel_act act = { };
+	int fd = dev_open(), procs;
+
+	mkdir(CGROUPS, 0755);
+	tap_at_end(groups_leave);
+	if (mount("cgroup2", CGROUPS, "cgroup2", 0, NULL))
+		tap_skip("there is no cgroup2 here");
+	NEED(mkdir(GROUP, 0755) == 0 || errno == EEXIST);
+	if (dev_info(fd).features & TWHEEL_FEATURE_ACT_GROUP) {
+		close(fd);
+		return;
+	}
+	procs = open(GROUP "/cgroup.procs", O_RDWR | O_CLOEXEC);
+	NEED(procs >= 0);
+	CHECK(access(GROUP "/cgroup.kill", F_OK));
+	act.action = act_of(TWHEEL_ACT_GROUP, procs);
+	CHECK_ERR(act_choose(act_open(TWHEEL_VIRTUAL), act), EOPNOTSUPP);
+	tap_skip("this kernel cannot kill a group");
+}
+
+static void group_join(void)
+{
+	int fd = open(GROUP "/cgroup.procs", O_WRONLY);
+
+	NEED(fd >= 0 && write(fd, "0", 1) == 1);
+	close(fd);
+	signal(SIGTERM, SIG_IGN);
+	setsid();
+}
+
+static struct twheel_action group_action(int *fd)
+{
+	*fd = open(GROUP "/cgroup.kill", O_WRONLY | O_CLOEXEC);
+	NEED(*fd >= 0);
+	return act_of(TWHEEL_ACT_GROUP, *fd);
+}
+
+TEST(a_group)
+{
+	struct twheel_act act = { .number = 1 };
+	pid_t pids[5], beside;
+	unsigned int i;
+	int fd, kill_fd;
+
+	group_make();
+	fd = act_open(TWHEEL_MONOTONIC);
+	act.action = group_action(&kill_fd);
+	NEED(act_choose(fd, act) == 0);
+	close(kill_fd);
+	for (i = 0; i < SIZE_OF(pids); i++)
+		pids[i] = victim_start(group_join);
+	beside = victim_start(NULL);
+	NEED(kill(pids[1], SIGSTOP) == 0);
+	dev_arm(fd, MS, 1);
+	for (i = 0; i < SIZE_OF(pids); i++)
+		CHECK_EQ(victim_end(pids[i]), SIGKILL);
+	act_wait(fd, 1);
+	CHECK_EQ(dev_stat(fd, "acted"), 1);
+	CHECK_EQ(waitpid(beside, NULL, WNOHANG), 0);
+	kill(beside, SIGKILL);
+	CHECK_EQ(victim_end(beside), SIGKILL);
+	/* As often as need be, and when the file goes. */
+	pids[0] = victim_start(group_join);
+	dev_arm(fd, MS, 1);
+	CHECK_EQ(victim_end(pids[0]), SIGKILL);
+	dev_arm(fd, HOUR, 1);
+	victim_drops = fd;
+	pids[0] = victim_start(group_join);
+	close(fd);
+	CHECK_EQ(victim_end(pids[0]), SIGKILL);
+}
+
+TEST(a_group_that_is_gone)
+{
+	struct twheel_act act = { .number = 1 };
+	int fd, kill_fd;
+
+	group_make();
+	fd = act_open(TWHEEL_VIRTUAL);
+	act.action = group_action(&kill_fd);
+	NEED(act_choose(fd, act) == 0);
+	close(kill_fd);
+	NEED(rmdir(GROUP) == 0);
+	dev_arm(fd, MS, 1);
+	dev_advance(fd, MS);
+	act_wait(fd, 1);
+	CHECK_EQ(dev_stat(fd, "failed"), 1);
+}
+
+TEST(two_stages)
+{
+	int fd = act_open(TWHEEL_VIRTUAL);
+	struct twheel_act act = act_signal(1, getpid(), SIGUSR1);
+
+	signals_hold();
+	act.then = act_signal(1, getpid(), DONE).action;
+	act.after_ns = S;
+	NEED(act_choose(fd, act) == 0);
+	act_tell(fd, 2, SIGALRM);
+	dev_arm(fd, MS, 1);
+	dev_arm(fd, S, 2);
+	dev_advance(fd, MS);
+	signal_take(SIGUSR1);
+	dev_advance(fd, S - MS);
+	signal_take(SIGALRM);
+	act_wait(fd, 2);
+	CHECK(!signal_came(DONE));
+	/* No operation ends it. */
+	CHECK_EQ(dev_cancel_all(fd), 0);
+	CHECK_EQ(dev_cancel(fd, 0), -1);
+	dev_advance(fd, MS);
+	signal_take(DONE);
+	act_wait(fd, 3);
+	CHECK_EQ(dev_info(fd).timers, 0);
+	/* Once more, and the second one is taken back. */
+	dev_arm(fd, MS, 1);
+	dev_advance(fd, MS);
+	signal_take(SIGUSR1);
+	NEED(act_choose(fd, act) == 0);
+	dev_arm(fd, 2 * S, 2);
+	dev_advance(fd, 2 * S);
+	signal_take(SIGALRM);
+	act_wait(fd, 5);
+	CHECK(!signal_came(DONE));
+	/* It comes once for firsts that come before it, after the earliest. */
+	dev_arm(fd, MS, 1);
+	dev_arm(fd, S, 1);
+	dev_advance(fd, MS);
+	signal_take(SIGUSR1);
+	dev_advance(fd, S - MS);
+	signal_take(SIGUSR1);
+	dev_advance(fd, MS);
+	signal_take(DONE);
+	dev_arm(fd, 2 * S, 2);
+	dev_advance(fd, 2 * S);
+	signal_take(SIGALRM);
+	act_wait(fd, 9);
+	CHECK(!signal_came(DONE));
+	CHECK_EQ(dev_stat(fd, "failed"), 0);
+}
+
+/* A closed file waits for its second stages, on a clock that goes on. */
+TEST(two_stages_of_a_closed_file)
+{
+	static const uint32_t clocks[] = { TWHEEL_VIRTUAL, TWHEEL_MONOTONIC, TWHEEL_BOOTTIME };
+	unsigned int i;
+
+	signals_hold();
+	for (i = 0; i < SIZE_OF(clocks); i++) {
+		struct twheel_act act = act_signal(1, getpid(), SIGUSR1);
+		int fd = act_open(clocks[i]);
+		uint64_t began;
+
+		/* Almost as far as it goes. */
+		if (clocks[i] == TWHEEL_VIRTUAL)
+			dev_advance(fd, TWHEEL_NEVER_NS / MS * MS - 10 * MS);
+		act.then = act_signal(1, getpid(), DONE).action;
+		act.after_ns = 50 * MS;
+		NEED(act_choose(fd, act) == 0);
+		act.number = 2;
+		act.action.signal = SIGALRM;
+		act.then.signal = SIGTERM;
+		NEED(act_choose(fd, act) == 0);
+		/* One in its second stage, one in its first. */
+		dev_arm(fd, 0, 1);
+		signal_take(SIGUSR1);
+		dev_arm(fd, HOUR, 2);
+		began = dev_now(CLOCK_MONOTONIC);
+		close(fd);
+		signal_take(SIGALRM);
+		signal_take(DONE);
+		signal_take(SIGTERM);
+		if (clocks[i] != TWHEEL_VIRTUAL)
+			CHECK(dev_now(CLOCK_MONOTONIC) - began >= 50 * MS);
+	}
+}
+
 static int chooses(int target)
 {
 	return act_choose(act_open(TWHEEL_MONOTONIC), act_signal(1, target, SIGKILL)) ? errno : 0;
@@ -531,6 +758,8 @@ static int loses_its_rights(int target)
 	int fd = act_open(TWHEEL_MONOTONIC);
 	char c = 0;
 
+	/* Else fdinfo is for root only, on older kernels. */
+	NEED(prctl(PR_SET_DUMPABLE, 1) == 0);
 	CHECK_EQ(act_choose(fd, act_signal(1, target, SIGKILL)), 0);
 	NEED(write(changes[0], &c, 1) == 1 && read(changes[0], &c, 1) == 1);
 	dev_arm(fd, MS, 1);
@@ -570,41 +799,116 @@ TEST(refuses_actions)
 	uint32_t kind;
 
 	NEED(act_choose(fd, good) == 0);
-	for (kind = 2; kind; kind <<= 1) {
+	for (kind = 4; kind; kind <<= 1) {
 		bad = good;
 		bad.action.kind = kind;
 		REFUSED(fd, bad, EINVAL);
 	}
-	bad = good, bad.flags = 1;
+	bad = good;
+	bad.flags = 1;
 	REFUSED(fd, bad, EINVAL);
-	bad = good, bad.reserved = 1;
+	bad = good;
+	bad.reserved = 1;
 	REFUSED(fd, bad, EINVAL);
-	bad = good, bad.action.reserved = 1;
+	bad = good;
+	bad.action.reserved = 1;
 	REFUSED(fd, bad, EINVAL);
-	bad = good, bad.action.signal = 0;
+	bad = good;
+	bad.action.signal = 0;
 	REFUSED(fd, bad, EINVAL);
-	bad = good, bad.action.signal = 65;
+	bad = good;
+	bad.action.signal = 65;
 	REFUSED(fd, bad, EINVAL);
-	bad = good, bad.action.target = 0;
+	bad = good;
+	bad.action.target = 0;
 	REFUSED(fd, bad, EINVAL);
-	bad = good, bad.action.target = -getpid();
+	bad = good;
+	bad.action.target = -getpid();
 	REFUSED(fd, bad, EINVAL);
-	bad = good, bad.action.target = 0x7fffffff;
+	bad = good;
+	bad.action.target = 0x7fffffff;
 	REFUSED(fd, bad, ESRCH);
-	bad = good, bad.action.target = 1;
+	bad = good;
+	bad.action.target = 1;
 	REFUSED(fd, bad, EPERM);
 	/* To take it back takes nothing but the number. */
-	bad = good, bad.action = (struct twheel_action) { .target = 1 };
+	bad = good;
+	bad.action = (struct twheel_action) { .target = 1 };
 	REFUSED(fd, bad, EINVAL);
 	bad.action = (struct twheel_action) { .signal = 1 };
 	REFUSED(fd, bad, EINVAL);
 	bad.action = (struct twheel_action) { .reserved = 1 };
 	REFUSED(fd, bad, EINVAL);
+	/* A second stage, but no first; a delay, but no second stage. */
+	bad = good;
+	bad.then = good.action;
+	bad.action = (struct twheel_action) { };
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.after_ns = 1;
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.then = good.action;
+	bad.after_ns = TWHEEL_ACT_AFTER_MAX + 1;
+	REFUSED(fd, bad, ERANGE);
+	bad.after_ns--;
+	CHECK_EQ(act_choose(fd, bad), 0);
+	REFUSED(act_open(TWHEEL_REALTIME), bad, EINVAL);
+	REFUSED(act_open(TWHEEL_TAI), bad, EINVAL);
+	bad.then.reserved = 1;
+	REFUSED(fd, bad, EINVAL);
+	bad.then = good.action;
+	bad.then.target = 1;
+	REFUSED(fd, bad, EPERM);
+	NEED(act_choose(fd, good) == 0);
 	/* On other files. */
 	REFUSED(dev_open_virtual(), good, EINVAL);
 	CHECK_ERR(act_choose(dev_open(), good), EINVAL);
 	CHECK_ERR(ioctl(fd, _IOW(TWHEEL_IOC_TYPE, 0x14, char[24]), &good), EINVAL);
 	CHECK_ERR(act_choose(open("/dev/twheel", O_RDONLY | O_CLOEXEC), good), EBADF);
+}
+
+/* Descriptors of something else. */
+TEST(refuses_descriptors)
+{
+	int fd = act_open(TWHEEL_VIRTUAL), event = eventfd(0, 0), plain, ends[2];
+	struct twheel_act act = { .action = act_of(TWHEEL_ACT_EVENTFD, event) }, bad = act;
+
+	NEED(act_choose(fd, act) == 0);
+	bad.action.target = -1;
+	REFUSED(fd, bad, EBADF);
+	bad.action.target = fd;
+	REFUSED(fd, bad, EINVAL);
+	bad = act;
+	bad.action.signal = SIGKILL;
+	REFUSED(fd, bad, EINVAL);
+	group_make();
+	act.action = group_action(&bad.action.target);
+	NEED(act_choose(fd, act) == 0);
+	bad = act;
+	bad.action.target = -1;
+	REFUSED(fd, bad, EBADF);
+	bad = act;
+	bad.action.signal = SIGKILL;
+	REFUSED(fd, bad, EINVAL);
+	bad = act;
+	bad.action.target = open(GROUP "/cgroup.kill", O_RDONLY | O_CLOEXEC);
+	REFUSED(fd, bad, EBADF);
+	bad.action.target = open(GROUP "/cgroup.procs", O_RDWR | O_CLOEXEC);
+	REFUSED(fd, bad, EINVAL);
+	bad.action.target = open(GROUP, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	REFUSED(fd, bad, EBADF);
+	plain = open("/tmp/cgroup.kill", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	NEED(plain >= 0);
+	bad.action.target = plain;
+	REFUSED(fd, bad, EINVAL);
+	unlink("/tmp/cgroup.kill");
+	NEED(pipe(ends) == 0);
+	bad.action.target = ends[1];
+	REFUSED(fd, bad, EINVAL);
+	bad.action.target = event;
+	REFUSED(fd, bad, EINVAL);
+	close(fd);
 }
 
 TEST(refuses_setups)
