@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -128,15 +129,46 @@ static void sweep_setup(struct twheel_setup setup)
 		CHECK_ERR(set_up(&call), EBUSY);
 		dev_arm_at(call.fd, HOUR, 1);
 		close(call.fd);
+		/* A file that acts ends soon after. */
+		while (setup.flags && dev_info(other).user_memory != before.user_memory)
+			usleep(1000);
 	}
 	same_user(other, &before);
 	close(other);
+}
+
+static long choose_action(void *arg)
+{
+	struct twheel_act act = {
+		.number = 1,
+		.action = { TWHEEL_ACT_SIGNAL, getpid(), SIGTERM, 0 },
+	};
+
+	return ioctl(*(int *)arg, TWHEEL_IOC_ACT, &act);
+}
+
+TEST(chooses_actions)
+{
+	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .flags = TWHEEL_SETUP_ACT };
+	int fd = dev_open_setup(&setup);
+	struct dev_state was = dev_state(fd);
+	struct fault fault;
+	unsigned int n;
+
+	fault_prepare();
+	FAULT_SWEEP(n, fault, 2) {
+		fault = fault_call(n, choose_action, &fd);
+		if (!fault_survived(&fault))
+			dev_same(fd, &was);
+	}
+	CHECK(dev_info(fd).file_memory > was.info.file_memory);
 }
 
 TEST(sets_up)
 {
 	fault_prepare();
 	sweep_setup((struct twheel_setup) { .clock = TWHEEL_MONOTONIC });
+	sweep_setup((struct twheel_setup) { .clock = TWHEEL_VIRTUAL, .flags = TWHEEL_SETUP_ACT });
 	sweep_setup((struct twheel_setup) { .clock = TWHEEL_REALTIME, .max_timers = 3 });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Trace events of files: as many as the counters say, with fields that agree. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -58,6 +59,7 @@ static void trace_start(int fd)
 
 /** struct line - an event, as the trace shows it */
 struct line {
+	char text[256];
 	char event[32];
 	char timer[32];
 	uint64_t deadline_ns;
@@ -99,7 +101,9 @@ static unsigned int trace_finish(struct line *lines, unsigned int most)
 		      strstr(at, " function=0 ") || strstr(at, "function=0x0 "));
 		/* Before 5.12, pointers of all events are shown as they are. */
 		CHECK(!strstr(at, " timer=ffff") || access(TRACING "/options/hash-ptr", F_OK));
-		NEED(sscanf(strstr(at, " timer=") ?: "", " timer=%31s", lines[n].timer) == 1);
+		NEED(sscanf(strstr(at, " timer=") ?: "", " timer=%31s", lines[n].timer) == 1 ||
+		     !strcmp(lines[n].event, "twheel_act"));
+		snprintf(lines[n].text, sizeof(lines[n].text), "%s", at);
 		lines[n].deadline_ns = line_number(at, "deadline_ns");
 		lines[n].tick = line_number(at, "tick");
 		lines[n++].late_ns = line_number(at, "late_ns");
@@ -178,6 +182,34 @@ TEST(fields_agree)
 			CHECK_EQ(lines[i].tick, deadlines[i] / MS + 1);
 	}
 	CHECK_EQ(lines[2].late_ns, 30 * MS - deadlines[2]);
+}
+
+/* What acted, on whom, and with which result. */
+TEST(actions_are_traced)
+{
+	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .flags = TWHEEL_SETUP_ACT };
+	struct twheel_act act = {
+		.number = 5,
+		.action = { TWHEEL_ACT_SIGNAL, getpid(), SIGURG, 0 },
+	};
+	char done[64], *failed = " number=6 stage=1 kind=0 target=0 result=-2";
+	int fd = dev_open_setup(&setup);
+	unsigned int i, n, seen = 0;
+	struct line lines[16];
+
+	NEED(ioctl(fd, TWHEEL_IOC_ACT, &act) == 0);
+	trace_start(fd);
+	dev_arm(fd, MS, 5);
+	dev_arm(fd, MS, 6);
+	dev_advance(fd, MS);
+	while (dev_stat(fd, "acted") + dev_stat(fd, "failed") < 2)
+		usleep(1000);
+	n = trace_finish(lines, SIZE_OF(lines));
+	CHECK_EQ(line_count(lines, n, "twheel_act"), 2);
+	snprintf(done, sizeof(done), " number=5 stage=1 kind=1 target=%d result=0", getpid());
+	for (i = 0; i < n; i++)
+		seen += strstr(lines[i].text, done) || strstr(lines[i].text, failed);
+	CHECK_EQ(seen, 2);
 }
 
 /* A cell is armed without a call, so only its event is seen. */
