@@ -150,6 +150,7 @@ u64 tw_alarm_next(const struct twheel *w);
 void tw_alarm_tell_others(struct tw_base *b);
 void tw_alarm_lower(struct tw_base *b);
 void tw_alarm_lower_to(struct twheel *w, u64 next);
+void tw_alarm_again(struct twheel *w);
 void tw_alarm_stop(struct twheel *w);
 void tw_alarm_close(struct twheel *w);
 int tw_serve_refuse(const struct twheel *w);

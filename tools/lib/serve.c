@@ -162,6 +162,21 @@ void tw_alarm_lower(struct tw_base *b)
 	tw_own_unlock(w);
 }
 
+/*
+ * tw_alarm_again() - with the wheel's own lock: calls were refused for a while
+ *
+ * A loop that waits for an edge of the descriptor may have seen one then. It gets another.
+ */
+void tw_alarm_again(struct twheel *w)
+{
+	if (w->fd < 0)
+		return;
+	if (tw_stands(&w->first) && w->readable)
+		alarm_program(w, 1);
+	else if (w->alarm_ns <= tw_clock_read(&w->first))
+		alarm_set(w, w->alarm_ns);
+}
+
 /* tw_alarm_stop() - with the lock: tell all who wait that the wheel is stopped */
 void tw_alarm_stop(struct twheel *w)
 {
@@ -685,7 +700,7 @@ int twheel_set_now(struct twheel *w, uint64_t now_ns)
 	now_ns = min_t(u64, now_ns, TWHEEL_NEVER - 1);
 	tw_own_lock(w);
 	if (now_ns > b->clock_ns) {
-		/* twheel_now() tells that of the first: no delay counts from an earlier one then. */
+		/* twheel_now() tells that of the first: no delay counts from an earlier one. */
 		for (i = b->mask; i >= 0; i--)
 			__atomic_store_n(&tw_base_at(w, i)->clock_ns, now_ns, __ATOMIC_RELEASE);
 		/* A descriptor of a wheel that is stopped stays readable, or is the parent's. */

@@ -137,7 +137,7 @@ enum twheel_clock {
  * @max_pending: how many timers may be pending at once; 0: no limit
  * @threads: several threads use the wheel at a time. If it has no limit, and its clock is
  *	CLOCK_MONOTONIC, CLOCK_BOOTTIME or the program's, a thread arms under a lock of its own, as
- *	far as there are CPUs; then ticks and arms of different threads have no order in one call
+ *	far as there are CPUs; then ticks and arms of different threads have no order
  * @notify: NULL, or called with the new one when an arm or a modify has made twheel_next() earlier,
  *	and with 0 by twheel_stop(): for a loop that sleeps until twheel_next() without the
  *	descriptor. It wakes the loop, and has to return. It runs inside of that call, on its

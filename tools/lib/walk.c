@@ -191,6 +191,8 @@ int twheel_walk(struct twheel *w, int (*function)(struct twheel_timer *timer, vo
 	else if (next < before || w->untold)
 		tw_alarm_lower_to(w, next);
 	w->untold = outer && w->untold;
+	if (!w->first.end && !outer)
+		tw_alarm_again(w);
 	tw_own_unlock(w);
 	return ret;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A walk hands out each pending timer once, whatever the program does meanwhile. */
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -602,5 +603,41 @@ TEST(stopped_at_the_end)
 		usleep(1000 * run);
 		CHECK(twheel_stop(race_wheel, NULL, NULL) == MANY);
 		CHECK(!pthread_join(thread, NULL) && twheel_destroy(race_wheel) == 0);
+	}
+}
+
+static int walk_edge_wait(struct twheel_timer *timer, void *epoll)
+{
+	struct twheel *wheel = twheel_of(timer);
+	struct epoll_event event;
+
+	/* On the other clock, time passes. */
+	twheel_set_now(wheel, 2 * MS);
+	CHECK(epoll_wait(*(int *)epoll, &event, 1, -1) == 1);
+	CHECK(twheel_run(wheel, 1) == -EBUSY);
+	return 0;
+}
+
+/* A loop has seen an edge of the descriptor while it could not serve. It gets another. */
+TEST(edge_meanwhile)
+{
+	static const enum twheel_clock clocks[] = {
+		TWHEEL_CLOCK_MONOTONIC, TWHEEL_CLOCK_PROGRAM,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		struct twheel *wheel = make((struct twheel_config) { .clock = clocks[i] });
+		struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+		int epoll = epoll_create1(EPOLL_CLOEXEC);
+		struct twheel_timer timer;
+
+		twheel_timer_init(&timer, wheel, fire);
+		CHECK(!epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_fd(wheel), &event));
+		CHECK(twheel_arm(&timer, MS) == 0);
+		CHECK(twheel_walk(wheel, walk_edge_wait, &epoll) == 0);
+		CHECK(epoll_wait(epoll, &event, 1, -1) == 1);
+		CHECK(twheel_run(wheel, 8) == 0 && fired == 1);
+		CHECK(twheel_destroy(wheel) == 0 && !close(epoll));
 	}
 }
