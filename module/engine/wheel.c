@@ -427,7 +427,8 @@ static inline void cascade_close(struct tw_wheel *w, struct tw_list *list, struc
  * for two at a time. A third and fourth gain nothing.
  *
  * In a pass most timers belong exactly one level lower. These begin @near, four buckets of that
- * level after the position, and end @beyond, four of their own after it. Any other timer costs
+ * level after the position, or with the next tick if that is level 0. They end @beyond, four of
+ * their own buckets after it. Any other timer costs
  * twice as much, and counts as two. One from @beyond on has been extended.
  *
  * The bucket is not empty, nor is the slice.
@@ -436,7 +437,7 @@ void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number, unsigne
 {
 	const unsigned int span = wheel_level_span(w, level);
 	/* A proof repeats this and the range: prove_cascade_strictly_lower(). */
-	const u64 near = w->now + ((4ULL << span) >> w->shift);
+	const u64 near = w->now + (level > 1 ? (4ULL << span) >> w->shift : 1);
 	const u64 beyond = w->now + (4ULL << span);
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
 	/* Copies: the compiler does not load them again after each write to a bucket. */

@@ -150,7 +150,7 @@ void prove_cascade_strictly_lower(void)
 
 	__CPROVER_assume(level > 0 && level < w->levels);
 	span = level * w->shift;
-	near = w->now + ((4ULL << span) >> w->shift);
+	near = w->now + (level > 1 ? (4ULL << span) >> w->shift : 1);
 	if ((tick >> span) - (w->now >> span) <= 2)
 		__CPROVER_assert(tw_wheel_find_row(w, tick)->level < level, "lower");
 	if (tick >= near && tick < w->now + (4ULL << span))
