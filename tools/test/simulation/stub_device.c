@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Wait queues, memory of programs, and who pays, for the device. */
 #include "cpus.h"
+#include "dev/act.h"
 #include "dev/user.h"
 
 struct device_task device_tasks[CPUS_FIBERS];
@@ -165,4 +166,23 @@ void tw_users_charge_alarm(const struct tw_users *users, u64 began)
 u64 tw_users_throttle(const struct tw_users *users)
 {
 	return device_postpone();
+}
+
+/* No file of a scene acts. */
+struct tw_act *tw_act_new(struct tw_file *file)
+{
+	return NULL;
+}
+
+void tw_act_close(struct tw_act *act)
+{
+}
+
+int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen)
+{
+	return 0;
+}
+
+void tw_act_show(struct seq_file *seq, const struct tw_act *act)
+{
 }

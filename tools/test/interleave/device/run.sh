@@ -27,9 +27,9 @@ need gcc libc6-dev python3
 export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=4:detect_leaks=0
 export UBSAN_OPTIONS=halt_on_error=1
 flags+=(-O1 -g "${sanitizers[@]}" -I"$here")
-# Who pays has no part in this.
+# Who pays, and what acts, have no part in this.
 parts() {
-	printf '%s\n' "$1"/module/{clock,dev/*}.c | grep -v '/user\.c$'
+	printf '%s\n' "$1"/module/{clock,dev/*}.c | grep -v -e '/user\.c$' -e '/act\.c$'
 }
 
 # build TREE OBJECTS FILE...: those files, and the program of all objects
@@ -57,7 +57,7 @@ mapfile -t device < <(parts "$tree")
 { compile "$tree" "$objects" "${stub[@]}" > "$SCRATCH/build" 2>&1 &&
 	build "$tree" "$objects" "${device[@]}" "$tree"/module/engine/*.c \
 		"$core/stub_device.c" "$here"/*.c; } ||
-	{ head -n 20 "$SCRATCH/build"; die "it does not compile" "see above"; }
+	{ grep -n "error\|undefined\|implicit" "$SCRATCH/build" | head -n 20; die "it does not compile" "see above"; }
 if [ $# -gt 1 ]; then
 	"$objects/explore" "$@" 2> >(grep -v -e ASan -e "False positive" -e "For details see" >&2)
 	exit
