@@ -180,7 +180,8 @@ static struct twheel_setup setup_random(struct task *task)
 	return (struct twheel_setup) {
 		.clock = dice_once_in(dice, 30) ? dice_bits(dice) :
 			 clocks[dice_roll(dice, task->world->steady ? 6 : 8)],
-		.flags = random_zero(dice),
+		/* The model does not know files that act. */
+		.flags = random_zero(dice) & ~TWHEEL_SETUP_ACT,
 		.tick_ns = dice_roll(dice, 3) ? 10000 + dice_roll(dice, 300000) :
 			   dice_roll(dice, 3) ? 0 : random_time(dice),
 		.max_timers = dice_roll(dice, 3) ? dice_roll(dice, 3) * dice_roll(dice, 40) :
