@@ -452,13 +452,20 @@ static void act_end_cell(struct tw_file *file, u32 index, struct tw_take *take)
 	tw_cells_fire(cells, node, word);
 }
 
+/* How many entries and cells a closed file has to be searched for. */
+static u64 act_places(const struct tw_act *act)
+{
+	const struct tw_cells *cells = tw_file_cells(act->file);
+
+	return (u64)act->file->table.count + (cells ? cells->count : 0);
+}
+
 /* Take what is armed in a closed file, be it due or not. Sets whether that was all. */
 static void act_take_armed(struct tw_act *act, struct tw_take *take)
 {
 	struct tw_file *file = act->file;
-	const struct tw_cells *cells = tw_file_cells(file);
 	u32 entries = file->table.count;
-	u64 end = (u64)entries + (cells ? cells->count : 0);
+	u64 end = act_places(act);
 	unsigned int looks = ACT_LOOKS;
 
 	take->count = 0;
@@ -482,10 +489,7 @@ static void act_take_armed(struct tw_act *act, struct tw_take *take)
 /* Whether what was armed in a closed file is yet to be found. */
 static bool act_is_ending(const struct tw_act *act)
 {
-	const struct tw_cells *cells = tw_file_cells(act->file);
-
-	return READ_ONCE(act->closed) &&
-	       act->next < (u64)act->file->table.count + (cells ? cells->count : 0);
+	return READ_ONCE(act->closed) && act->next < act_places(act);
 }
 
 /* Have the second stage come, unless it will already: on the last tick there is, at the latest. */

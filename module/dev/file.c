@@ -387,25 +387,25 @@ static long file_ioctl_info(struct tw_file *file, void __user *arg, size_t size)
 	return 0;
 }
 
+/* Fetch a structure, as the program knows it; it has @least bytes in each version. */
+static int file_fetch(void *to, size_t known, const void __user *arg, size_t size, size_t least)
+{
+	return size < least ? -EINVAL : copy_struct_from_user(to, known, arg, size);
+}
+
 static long file_ioctl_setup(struct tw_file *file, void __user *arg, size_t size)
 {
 	struct twheel_setup setup;
-	int ret;
+	int ret = file_fetch(&setup, sizeof(setup), arg, size, FILE_SETUP_SIZE);
 
-	if (size < FILE_SETUP_SIZE)
-		return -EINVAL;
-	ret = copy_struct_from_user(&setup, sizeof(setup), arg, size);
 	return ret ?: file_setup(file, &setup);
 }
 
 /* Fetch what says where an array of operations is. */
 static int file_get_ops(struct twheel_ops *ops, void __user *arg, size_t size)
 {
-	int ret;
+	int ret = file_fetch(ops, sizeof(*ops), arg, size, FILE_OPS_SIZE);
 
-	if (size < FILE_OPS_SIZE)
-		return -EINVAL;
-	ret = copy_struct_from_user(ops, sizeof(*ops), arg, size);
 	if (ret)
 		return ret;
 	if (!ops->stride)
@@ -440,11 +440,8 @@ static long file_ioctl_ops(struct tw_file *file, void __user *arg, size_t size)
 static long file_ioctl_act(struct tw_file *file, void __user *arg, size_t size)
 {
 	struct twheel_act act;
-	int ret;
+	int ret = file_fetch(&act, sizeof(act), arg, size, FILE_ACT_SIZE);
 
-	if (size < FILE_ACT_SIZE)
-		return -EINVAL;
-	ret = copy_struct_from_user(&act, sizeof(act), arg, size);
 	if (ret)
 		return ret;
 	return file_acts(file) ? tw_act_choose(file->act, &act) : -EINVAL;
