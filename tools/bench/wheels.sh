@@ -51,7 +51,7 @@ run_logged "$work/ratas.log" "building ratas" \
 run_logged "$work/timeout.log" "building wahern/timeout" \
 	gcc -std=gnu11 -O2 -D_GNU_SOURCE -w -c -o "$SCRATCH/timeout.o" "$wheels/timeout/timeout.c"
 build_life "$work" "$work/tools" -DLIFE_WHEELS -isystem "$wheels/timeout" \
-	"$ROOT"/tools/bench/life/wheels/{added,wahern}.c "$SCRATCH"/{ratas,timeout}.o -lstdc++
+	"$ROOT/tools/bench/life/wheels/wahern.c" "$SCRATCH"/{ratas,timeout}.o -lstdc++
 mv "$work/life" "$work/life-wheels"
 build_program threads "$work" "$work/tools"
 
