@@ -76,8 +76,8 @@ struct tw_base *tw_lock_shared(const struct twheel_timer *timer, struct tw_base 
  * tw_lock_move() - with the lock of a base, which was the timer's just now: have the timer come to
  *	the calling thread's base if it can
  *
- * A pending timer is in a list of its base. Whoever waits for a callback looks for it in the base
- * whose lock it has, so the timer stays there as long as it runs.
+ * A pending timer is in a list of its base. A call that waits for a callback looks for it in the
+ * base whose lock it has. So the timer stays there as long as the callback runs.
  *
  * Return: the timer's base, which is locked. Before that, another thread may have armed it.
  */

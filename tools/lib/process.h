@@ -93,8 +93,8 @@ struct tw_base {
  * struct twheel - a process wheel. With threads, no limit, and a clock that does not go back, it
  *	has several bases, so that threads do not wait for each other
  * @first: the first base. Other wheels have no more
- * @lock: as that of a base; guards what follows. Who holds a base's lock may take it, not the
- *	other way round
+ * @lock: as that of a base; guards what follows. A thread takes it after the lock of a base,
+ *	never before
  * @rounds: how many calls have served the wheel
  * @turn: the base at which the next call begins
  * @server: NULL, or the thread that makes such calls, see tw_self(), and with it all of them
@@ -211,7 +211,7 @@ static inline struct tw_base *tw_base_after(const struct tw_base *b)
 	return b->number < b->mask ? tw_base_at(b->base.wheel, b->number + 1U) : NULL;
 }
 
-/* Whether the calling thread arms in this base what is not pending. */
+/* Whether timers that the calling thread arms come to this base, unless they are pending. */
 static inline bool tw_is_home(const struct tw_base *b)
 {
 	return b->number == (tw_thread_number & b->mask) && tw_thread_number;

@@ -400,7 +400,7 @@ TEST(what_holds_a_file)
 	signal_take(SIGUSR1);
 }
 
-/* Who holds the lease is killed, in whatever state. */
+/* The holder of the lease is killed, in whatever state. */
 TEST(a_holder_is_killed)
 {
 	int ready[2];
@@ -427,7 +427,7 @@ TEST(a_holder_is_killed)
 	CHECK_EQ(victim_end(holder), SIGKILL);
 }
 
-/* There are no events, and who waits for some by mistake is told. */
+/* There are no events. A program that waits for some by mistake is told. */
 TEST(has_no_events)
 {
 	int fd = act_open(TWHEEL_VIRTUAL);
