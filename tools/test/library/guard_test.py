@@ -7,10 +7,8 @@ and the test waits as long as that takes. What must not be acted upon feeds a th
 its timeout, for more than two timeouts.
 """
 import array
-import concurrent.futures
 import contextlib
 import os
-import resource
 import select
 import signal
 import socket
@@ -18,11 +16,14 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
+
+import guard_rig
 
 TWHEEL, GUARDED = map(os.path.abspath, sys.argv[1:3])
-# A signal's default, whoever has started this test.
+# A signal's default, whoever has started this test: nohup(1) ignores one.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 # What a signal ends has all the time to end, and what ignores it does not.
 SHORT = ("--timeout", "200ms", "--grace", "1h")
 LONG = ("--timeout", "2s", "--grace", "1h")
@@ -382,27 +383,5 @@ TESTS = (a_refusal_for_each_option, it_ends_as_the_command, what_feeds_is_left_a
          a_manager_that_hangs_does_not_stop_it)
 
 
-def passes(test):
-    try:
-        test()
-    except Exception:
-        traceback.print_exc(file=sys.stdout)
-        print(f"not ok {test.__name__}", flush=True)
-        return False
-    print(f"ok {test.__name__}", flush=True)
-    return True
-
-
-def main():
-    names = sys.argv[3:]
-    tests = [test for test in TESTS if not names or test.__name__ in names]
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # What the caller ignores, as nohup(1) has it, a guard would, too.
-    for number in signal.SIGHUP, signal.SIGINT, signal.SIGQUIT:
-        signal.signal(number, signal.SIG_DFL)
-    # They wait more than they do.
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        sys.exit(not all(list(pool.map(passes, tests))))
-
-
-main()
+NAMES = sys.argv[3:]
+guard_rig.run([test for test in TESTS if not NAMES or test.__name__ in NAMES])

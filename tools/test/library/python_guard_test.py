@@ -3,12 +3,11 @@
 
 What has to be acted upon hangs for ever. What must not be feeds for more than two timeouts.
 """
-import concurrent.futures
 import os
-import resource
 import subprocess
 import sys
-import traceback
+
+import guard_rig
 
 TWHEEL = os.path.abspath(sys.argv[1])
 
@@ -150,23 +149,4 @@ with guard.lease("x", 1) as lease:
 TESTS = (it_feeds, what_hangs_is_acted_upon, a_loop_that_is_blocked_is_found,
          a_watch_ends_by_cancel, a_child_does_not_feed_for_its_parent, what_is_refused)
 
-
-def passes(test):
-    try:
-        test()
-    except Exception:
-        traceback.print_exc(file=sys.stdout)
-        print(f"not ok {test.__name__}", flush=True)
-        return False
-    print(f"ok {test.__name__}", flush=True)
-    return True
-
-
-def main():
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # They wait more than they do.
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        sys.exit(not all(list(pool.map(passes, TESTS))))
-
-
-main()
+guard_rig.run(TESTS)
