@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # six_lines.sh FOLDER: the module and the programs that a reader of the README would make.
-# FOLDER/module has its kernel example and its Makefile, which include/twheel.mk shows as
-# well. FOLDER/program has its userspace example, and a program that uses the library.
+# FOLDER/module has its kernel example, and the Makefile of module.md, which include/twheel.mk
+# shows as well. FOLDER/program has its userspace example, and a program that uses the library.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -10,27 +10,28 @@
 out=$1
 mkdir -p "$out"/{module,program}
 
+# block WHAT FILE: the block after a comment that says "by make WHAT"
 block() {
 	awk -v mark="by make $1 " '
 		index($0, mark)		{ wanted = 1; next }
 		wanted && /^```[a-z]/	{ inside = 1; next }
 		inside && /^```$/	{ exit }
-		inside			{ print }' "$ROOT/README.md"
+		inside			{ print }' "$ROOT/$2"
 }
 
-block "packages: Makefile" > "$out/module/Makefile"
-[ -s "$out/module/Makefile" ] || die "the README shows no Makefile"
+block "packages: Makefile" tools/doc/module.md > "$out/module/Makefile"
+[ -s "$out/module/Makefile" ] || die "module.md shows no Makefile"
 for kind in kernel userspace; do
-	[ -n "$(block "check: $kind")" ] || die "the README has no $kind example"
+	[ -n "$(block "check: $kind" README.md)" ] || die "the README has no $kind example"
 done
 sed -n 's/^#\t//p; s/^#$//p' "$ROOT/include/twheel.mk" | sed '1d; $d' |
 	diff - "$out/module/Makefile" >&2 ||
-	die "include/twheel.mk shows another Makefile than the README, see above"
+	die "include/twheel.mk shows another Makefile than module.md, see above"
 sed -i 's/mine\.o/six_lines.o/' "$out/module/Makefile"
 {
 	printf '#include <linux/err.h>\n#include <linux/module.h>\n'
 	printf '#include <linux/twheel.h>\n'
-	block "check: kernel"
+	block "check: kernel" README.md
 	printf 'static int __init start(void) { return example(); }\n'
 	printf 'static void __exit end(void) { twheel_destroy(wheel); }\n'
 	printf 'module_init(start);\nmodule_exit(end);\n'
@@ -42,7 +43,7 @@ sed -i 's/mine\.o/six_lines.o/' "$out/module/Makefile"
 	printf '#include <err.h>\n#include <fcntl.h>\n#include <stdio.h>\n'
 	printf '#include <sys/ioctl.h>\n#include <unistd.h>\n'
 	printf '#include <linux/twheel.h>\nint main(void)\n{\n'
-	block "check: userspace"
+	block "check: userspace" README.md
 	printf 'return 0;\n}\n'
 } > "$out/program/device.c"
 cat > "$out/program/library.c" <<'END'
