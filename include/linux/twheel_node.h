@@ -57,7 +57,9 @@ struct twheel_node {
 	atomic64_t word;
 };
 
+/* The unit of timeouts in network code. It wakes up a CPU a thousand times a second at most. */
 #define TWHEEL_TICK_DEFAULT	NSEC_PER_MSEC
+/* A timer that expires alone costs about a microsecond. */
 #define TWHEEL_TICK_MIN		1000ULL
 #define TWHEEL_TICK_MAX		(3600ULL * NSEC_PER_SEC)
 
@@ -72,7 +74,7 @@ struct twheel_node {
 
 /*
  * With 128 slots a timer that is an hour ahead, at a tick of one millisecond, cascades
- * twice. The levels that a busy server uses take 24 KiB of buckets.
+ * twice. A level has 512 buckets of 16 bytes, and a busy server uses three levels: 24 KiB.
  */
 #define TWHEEL_SLOTS_DEFAULT	128U
 #define TWHEEL_SLOTS_MIN	8U

@@ -22,7 +22,10 @@
 #include "base.h"
 #include "timer.h"
 
-/* How many items are served under one hold of the lock, with interrupts off. */
+/*
+ * How many items are served under one hold of the lock, with interrupts off. That takes about as
+ * long as a slice of a pass, and twice as long if each timer is nearer than all before.
+ */
 #define MANY_HOLD	16
 
 /* How many items ahead a timer is fetched into the cache: a cache miss takes as long. */

@@ -42,20 +42,23 @@
 #include "base.h"
 
 /*
- * How many timers may be cascaded in a slice. One that is put back costs more, and counts as
- * two. So a hold costs less than an interrupt.
+ * How many timers may be cascaded in a slice, so that a hold costs less than an interrupt. One that
+ * is put back costs as much as three cascades, and counts as two.
  */
 #define PASS_SLICE		48U
 
 /*
  * How long a pass may take, in ns. That is well below the 2 ms after which softirq
- * processing defers to a thread. A callback that may sleep occupies only a thread of its
- * workqueue.
+ * processing defers to a thread, and long enough that resuming costs some 2 % of it. A callback
+ * that may sleep occupies only a thread of its workqueue.
  */
 #define PASS_TIME_SOFT		(100 * NSEC_PER_USEC)
 #define PASS_TIME_WORK		(10 * NSEC_PER_MSEC)
 
-/* The longest pause before a round of timers that were armed for the past. */
+/*
+ * The longest pause before a round of timers that were armed for the past. A pass that took longer
+ * was stalled, as by a hypervisor, and timers do not wait as long again.
+ */
 #define PASS_LONG_PAUSE		(20 * NSEC_PER_MSEC)
 
 /* After how many callbacks a pass looks at the clock, which costs as much as a short one. */

@@ -17,7 +17,7 @@
 struct seq_file;
 struct act_stage;
 
-/* How many events are taken under one hold of the lock. */
+/* How many events are taken under one hold of the lock. Their addresses are on the stack. */
 #define TW_READ_MOST	32U
 
 /**

@@ -70,7 +70,9 @@ static_assert(sizeof(struct twheel_map) <= MAP_WAKE_OFFSET);
 /*
  * The shortest time from one sweep to the next, if nobody kicks. Cells that were found are
  * in the wheel. So a sweep finds those that were armed since the last. The later it is, the
- * more of them have been cancelled or armed anew.
+ * more of them have been cancelled or armed anew. But what is due before it has to kick. Of ten
+ * thousand timers a second, of 10 ms to 60 s, 0.9 % did; with 250 ms 2.1 % did. The sweeps cost
+ * less than those kicks. Longer timers are swept as rarely as they are due.
  */
 #define SWEEP_PAUSE	(20 * NSEC_PER_MSEC)
 

@@ -20,7 +20,7 @@
 
 struct vm_area_struct;
 
-/* How often the kernel tries again when a word changes between two instructions. */
+/* How often the kernel tries again when a word changes meanwhile. The rest is for the next tick. */
 #define TW_CELLS_TRIES	8
 
 /**

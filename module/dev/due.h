@@ -8,10 +8,13 @@
 #include "cells.h"
 #include "file.h"
 
-/* How many timers may be moved under one hold of the lock. */
+/* How many timers may be moved under one hold of the lock: a few us, with interrupts on. */
 #define TW_DUE_SLICE	64U
 
-/* How many slices poll() searches, and a reader that has events. */
+/*
+ * How many slices poll() searches, and a reader that has events: 4096 timers, in less than a
+ * millisecond. A descriptor may come from another process: poll() of it costs no more.
+ */
 #define TW_DUE_SLICES	64U
 
 /**

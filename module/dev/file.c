@@ -56,6 +56,7 @@ static unsigned long limit_timers = TW_TABLE_MAX;
 TW_PARAM(limit_timers, 1, TW_TABLE_MAX,
 	 "Timers, and cells, that a program may ask for in a file (1 to 16777216; default 16777216)");
 
+/* A table of so many timers takes 64 MiB. */
 static unsigned long max_timers = 1UL << 20;
 TW_PARAM_BELOW(max_timers, 1, TW_TABLE_MAX, &limit_timers,
 	       "Timers that a file may have if its program does not say (1 to 16777216, but not above limit_timers; default 1048576)");

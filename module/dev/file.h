@@ -41,7 +41,10 @@ struct tw_users;
 /* Lateness is counted by its highest bit. */
 #define TW_FILE_LATE	64
 
-/* How many operations are done even if a signal waits: some ten microseconds. */
+/*
+ * How many operations are done even if a signal waits, or where io_uring must not sleep. They delay
+ * others by some ten microseconds. For a longer array, waking up a thread costs less than that.
+ */
 #define TW_OPS_BURST	256U
 
 /**

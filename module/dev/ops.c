@@ -39,7 +39,7 @@
 
 static_assert(sizeof(struct twheel_op) == TWHEEL_OP_SIZE_0);
 
-/* How many operations are done under one hold of the lock. They are on the stack. */
+/* How many operations are done under one hold of the lock. They are on the stack, 64 bytes each. */
 #define OPS_MOST	10U
 
 /* How many entries "cancel all" looks at under one hold of the lock. */

@@ -19,7 +19,8 @@
 /**
  * struct tw_entry - a timer
  * @node: its place in the wheel; in no list if the entry is free
- * @id: generation and index; the next identifier if the entry is free
+ * @id: generation and index; the next identifier if the entry is free. So a stale one finds
+ *	nothing, until after 2^32 timers generations come again
  * @cookie: what its events carry
  * @free: the next free entry, if this one is free
  * @deadline_ns: the deadline that the program asked for; @node has the one that follows

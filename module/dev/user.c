@@ -83,14 +83,21 @@ const struct kernel_param_ops tw_param_ops = {
 	.get	= param_get,
 };
 
+/* More than a server has. */
 static unsigned long user_timers = 1UL << 22;
 TW_PARAM(user_timers, 0, LONG_MAX,
 	 "Timers that a user without CAP_SYS_RESOURCE may have (0 to 2^63 - 1, on 32 bits to 2^31 - 1; default 4194304)");
 
+/* By default, several users at their limit leave most of the memory to others. */
 static unsigned long user_memory;
 TW_PARAM(user_memory, 0, LONG_MAX,
 	 "Bytes that the files of a user without CAP_SYS_RESOURCE may take (0 to 2^63 - 1, on 32 bits to 2^31 - 1; default 0, which is a sixteenth of the machine's memory)");
 
+/*
+ * A thousand alarms a second take less than 1 %. Beside a user at this share, whose tasks also
+ * spin, a neighbour keeps more than 90 % of its fair part of the CPU. Beside many such users, it
+ * keeps more than 70 %.
+ */
 static unsigned long alarm_share = 8;
 TW_PARAM(alarm_share, 0, 100,
 	 "Percent of each CPU that the alarms of a user without CAP_SYS_RESOURCE may take (0 to 100, 0: no limit; default 8)");
@@ -99,7 +106,10 @@ static unsigned long alarm_share_all = 25;
 TW_PARAM(alarm_share_all, 0, 100,
 	 "Percent of each CPU that the alarms of all users without CAP_SYS_RESOURCE may take (0 to 100, 0: no limit; default 25)");
 
-/* What an alarm costs beside its function: the interrupt, the softirq, switching tasks. */
+/*
+ * What an alarm costs beside its function. Half of it is an hrtimer that expires alone, and half is
+ * switching to the task that it wakes, and back.
+ */
 #define USER_ALARM_AROUND	(3 * NSEC_PER_USEC)
 
 /*

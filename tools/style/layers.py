@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Checks that includes go down only.
+"""Checks that includes go down only: layers.py [--list]
 
 The folders of module/ are layers: core, the wheels of modules, and dev, the device, stand on
 engine, and know nothing of each other. A file includes headers of its own layer, of those
 that it stands on, and clock.h, compat.h and export.h. The engine includes only its own
 headers. No headers include each other in a circle. Prints each exception. features.c is in
-no layer: only the compiler reads it, to learn about the kernel. (tools/doc/check.py keeps
-the table of layers in design.md.)
+no layer: only the compiler reads it, to learn about the kernel. --list prints each file with
+what its head says of it, and with our headers that it includes.
 """
 import os
 import pathlib
@@ -35,6 +35,25 @@ def layer(name):
     if folder and folder not in LAYERS:
         sys.exit(f"layers.py: module/{folder} is no layer")
     return folder
+
+
+def what_it_is(name):
+    """The first sentence of a file's head"""
+    text = pathlib.Path("module", name).read_text()
+    head = re.search(r"^/\*(?! SPDX)(.*?)\*/", text, re.M | re.S)
+    words = " ".join(re.sub(r"^ \* ?", "", head[1], flags=re.M).split()) if head else ""
+    return re.match(r"(?:.*?\.(?= [A-Z]|$))?", words)[0]
+
+
+def show(files):
+    """The table of layers: the upper ones first"""
+    layers = ["", *reversed(LAYERS)]
+    for name in sorted(files, key=lambda name: (layers.index(layer(name)), name)):
+        print(name, what_it_is(name), sep=": ")
+        own = name.rpartition("/")[0]
+        headers = [header.removeprefix(own + "/") if own else header
+                   for header, _ in files[name]]
+        print("\t" + (" ".join(headers) or "-"))
 
 
 def read():
@@ -94,7 +113,12 @@ def main():
     files, public = read()
     if len(files) < 20:
         sys.exit("layers.py: module/ is not where it was")
+    if sys.argv[1:] == ["--list"]:
+        show(files)
+        return
     wrong = list(outside(files, public)) + list(circles(files))
+    wrong += [f"module/{name}: no sentence at its head says what it is" for name in files
+              if not what_it_is(name)]
     print("".join(line + "\n" for line in wrong), end="")
     sys.exit(bool(wrong))
 

@@ -198,8 +198,8 @@ check_man() {
 	tools/style/man.sh && "$ROOT/tools/man/kernel.sh" "$work/man9"
 }
 
-# The pictures of the documents are those that their script draws. The table of layers is that
-# of the module. Names in the documents exist.
+# The pictures of the documents are those that their script draws. Names in the documents
+# exist.
 check_links() {
 	# The templates of forges are no documents: nothing leads to them.
 	files '*.md' ':!.github' | xargs -0 python3 tools/style/links.py || return

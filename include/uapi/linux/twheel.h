@@ -315,7 +315,7 @@ enum twheel_cell_state {
 #define TWHEEL_CELL_NEVER	(~0ULL)
 /* Deadlines are less than so many ticks ahead: eight years with a tick of a millisecond. */
 #define TWHEEL_CELL_REACH	(1ULL << (63 - TWHEEL_CELL_TICKS_SHIFT))
-/* A tick in a word is taken to be at most so long ago. */
+/* A tick in a word is at most so long ago. What remains is for readers whose clock is behind. */
 #define TWHEEL_CELL_PAST	(3ULL << (61 - TWHEEL_CELL_TICKS_SHIFT))
 
 /**
