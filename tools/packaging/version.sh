@@ -4,7 +4,7 @@
 # CHANGELOG.md it may have the heading "## Unreleased".
 # version.sh NEW: set it in all of them. What CHANGELOG.md has as unreleased becomes that
 # version, of today. Where there is none, and in debian/changelog, there is a new entry. The
-# last lines say which entries are to be filled. CONTRIBUTING.md has the rest of a release.
+# last lines say which entries are to be filled. README.md here has the rest of a release.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

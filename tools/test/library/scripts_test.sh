@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # What hangs is ended, and a mistyped name is refused before anything is installed, fetched or
-# built. Argument: a folder.
+# built. What for.sh says that a change needs is there. Argument: a folder.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 folder=$1/scripts status=0
@@ -23,6 +23,30 @@ not ok a.late: no result' ]; then
 	cat "$folder/said"
 	status=1
 fi
+
+# for.sh knows commands for each source, and all that they name exists.
+while read -r source; do
+	if ! tools/test/for.sh "$source" > "$folder/said" 2>&1 || [ ! -s "$folder/said" ]; then
+		echo "for.sh knows no tests for $source"
+		status=1
+	fi
+	cat "$folder/said" >> "$folder/commands"
+done < <(find module include tools/{lib,cli,python} -regex '.*\.\([ch]\|hpp\|py\)' \
+	! -name '*.mod.c')
+for path in debian tools/{bench,bpftrace,doc,examples,man,packaging,style} tools/test/*; do
+	tools/test/for.sh "$path" >> "$folder/commands"
+done
+grep -oE '\b(twheel_\w+|\w+_test|misuse|example)\b' "$folder/commands" | sort -u > "$folder/named"
+[ "$(wc -l < "$folder/named")" -gt 50 ] || { echo "for.sh names few tests"; status=1; }
+bash -c '. tools/test/vm/lib.sh; . tools/test/vm/tests.sh; mapfile -t names; refuse_unknown_tests' \
+	< "$folder/named" || status=1
+while read -r target; do
+	make -n "$target" > "$folder/said" 2>&1 ||
+		{ echo "for.sh names make $target, which there is not"; status=1; }
+done < <(sed -n 's/^make \([a-z-]*\).*/\1/p' "$folder/commands" | sort -u)
+while read -r script; do
+	[ -x "$script" ] || { echo "for.sh names $script, which there is not"; status=1; }
+done < <(sed -n 's/^\(tools[^ ]*\) .*/\1/p' "$folder/commands" | sort -u)
 
 # What would install or build leaves a mark.
 for program in apt-get dpkg-query sudo gcc clang-14 qemu-system-x86_64 tar spin; do
