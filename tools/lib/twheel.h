@@ -15,7 +15,8 @@
  * twheel_run() in turn. libtwheel(3) names the pages that describe each call. For all of them:
  *  - times are nanoseconds on the clock of the wheel. A timer fires on the first multiple of
  *    the tick at or after its deadline, and never early;
- *  - a negative result is -errno, and then nothing was changed, unless the call says so;
+ *  - a negative result is -errno, and then nothing was changed, unless the call says so. The page
+ *	of a call has its errors;
  *  - with &twheel_config.threads, any thread may make it at any time. Without, one thread at a
  *    time may for each wheel, and it takes no lock and no atomic operation. A signal handler may
  *    make none, nor call fork();
@@ -187,8 +188,7 @@ TWHEEL_API int twheel_cancel_pending(struct twheel_timer *timer);
 /*
  * twheel_create() - make a wheel; NULL: with all defaults
  *
- * Return: the wheel; or NULL, and errno is EINVAL (a field), E2BIG or ENOMEM. E2BIG: a field is
- * not 0 that the library does not know, as it is older than this header.
+ * Return: the wheel; or NULL, and errno is set.
  */
 static inline struct twheel *twheel_create(const struct twheel_config *config)
 {
@@ -203,14 +203,13 @@ static inline struct twheel *twheel_create(const struct twheel_config *config)
  * that wait in other threads. When it has succeeded, no callback runs and none will. In the child
  * of a fork() the wheel is stopped at once, and nothing has been handed back.
  *
- * Return: how many; -EDEADLK (called from a callback of the wheel, or from @unfired), -EALREADY
- * (called before; callbacks may run until that call returns).
+ * Return: how many, or an error.
  */
 TWHEEL_API long twheel_stop(struct twheel *wheel,
 			    void (*unfired)(struct twheel_timer *timer, void *arg), void *arg);
 
 /*
- * twheel_destroy() - twheel_stop() a wheel and free it; NULL: nothing. Returns 0, or -EDEADLK
+ * twheel_destroy() - twheel_stop() a wheel and free it; NULL: nothing. Returns 0, or an error
  *
  * No other call is being made on it, and the memory of pending timers is still there. After this
  * only twheel_timer_init(), twheel_pending() and twheel_cancel() may be called on its timers.
@@ -235,9 +234,7 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
  * It is for poll(), epoll and their like; the program must not read it, nor close it. The first
  * call makes it, with O_CLOEXEC, and twheel_destroy() closes it.
  *
- * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN; -EBADF (the
- * program has closed it, or put another file there). That is said once, and the next call makes
- * another one. A sandbox may refuse to make or set it: what that answers, mostly -EPERM.
+ * Return: the descriptor, the same each time, or an error.
  */
 TWHEEL_API int twheel_fd(struct twheel *wheel);
 
@@ -247,7 +244,7 @@ TWHEEL_API int twheel_fd(struct twheel *wheel);
  *
  * It has to if several threads use the wheel, or if its clock is not CLOCK_MONOTONIC.
  *
- * Return: 1, 0; -ESHUTDOWN.
+ * Return: 1, 0, or an error.
  */
 TWHEEL_API int twheel_needs_fd(struct twheel *wheel);
 
@@ -264,8 +261,7 @@ TWHEEL_API uint64_t twheel_next(struct twheel *wheel);
  * twheel_wait() - wait until twheel_run() should be called, but no longer than @timeout_ns;
  * negative: without a limit
  *
- * Return: 1, or 0 if nothing came in that time; -EINTR (a signal came); as twheel_fd().
- * -ESHUTDOWN also if the wheel is stopped meanwhile.
+ * Return: 1, 0 if nothing came in that time, or an error.
  */
 TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
 
@@ -282,9 +278,8 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
  * was due already. A call also moves timers, a bounded number. So it may return 1 and have called
  * nothing.
  *
- * Return: 1 if there is more to do, or the wheel was stopped while a callback ran; else 0; -EBUSY
- * (another thread serves the wheel), -ESHUTDOWN (it is stopped), -EINVAL (@most is 0), -EBADF
- * (see twheel_fd()).
+ * Return: 1 if there is more to do, or the wheel was stopped while a callback ran; else 0, or an
+ * error.
  */
 TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
 
@@ -294,7 +289,7 @@ TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
  * The timers are not pending any more. If the program frees one that stands later in the array, it
  * has to skip that.
  *
- * Return: how many, after which more may be due; 0 if nothing is due; as twheel_run().
+ * Return: how many, after which more may be due; 0 if nothing is due; or an error.
  */
 TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers,
 			      unsigned int most);
@@ -316,7 +311,7 @@ TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
  * present one is ignored. It calls nothing: what is due by then waits for twheel_run(). The clock
  * stops just before TWHEEL_NEVER
  *
- * Return: 0, or -EINVAL (another clock).
+ * Return: 0, or an error.
  */
 TWHEEL_API int twheel_set_now(struct twheel *wheel, uint64_t now_ns);
 
@@ -327,8 +322,7 @@ TWHEEL_API int twheel_set_now(struct twheel *wheel, uint64_t now_ns);
  * order. @function may make all calls on any timer, and free one that it has cancelled. What it
  * arms is not handed out. Calls that serve the wheel answer -EBUSY meanwhile, and nothing fires.
  *
- * Return: 0, or what @function has returned; -EBUSY (another thread serves the wheel or walks, or
- * @function calls this), -ESHUTDOWN (the wheel is stopped, or was meanwhile).
+ * Return: 0, what @function has returned, or an error.
  */
 TWHEEL_API int twheel_walk(struct twheel *wheel,
 			   int (*function)(struct twheel_timer *timer, void *arg), void *arg);
@@ -343,9 +337,7 @@ TWHEEL_API void twheel_timer_init(struct twheel_timer *timer, struct twheel *whe
 /*
  * twheel_arm() - arm a timer, whether it is pending or not, for a delay from now
  *
- * Return: 0, or 1 if the timer was pending and has moved. -ENOSPC: the wheel may not have more.
- * -ESHUTDOWN: the timer is shut down, or the wheel stopped. -EINVAL: the timer has no function,
- * or the clock can be set and takes no delays. -EBADF: see twheel_fd().
+ * Return: 0, 1 if the timer was pending and has moved, or an error.
  */
 TWHEEL_API int twheel_arm(struct twheel_timer *timer, uint64_t delay_ns);
 
@@ -361,7 +353,7 @@ TWHEEL_API int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns);
  * or a limit. A library that is built with -DTWHEEL_CHECK finds other timers; without, they spoil
  * the wheel.
  *
- * Return: 0, or an error as twheel_arm().
+ * Return: 0, or an error.
  */
 TWHEEL_API int twheel_add_at(struct twheel *wheel, struct twheel_timer *timer,
 			     uint64_t deadline_ns);
@@ -377,16 +369,14 @@ TWHEEL_API int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline
 /*
  * twheel_modify() - give a pending timer another deadline: a delay from now
  *
- * Return: 1; -ENOENT (it is not pending), -EINVAL (the clock takes no delays), -ESHUTDOWN
- * (pending, but in the child of a fork(), or while twheel_stop() hands timers back), -EBADF (see
- * twheel_fd()).
+ * Return: 1; -ENOENT (it is not pending), or another error.
  */
 TWHEEL_API int twheel_modify(struct twheel_timer *timer, uint64_t delay_ns);
 
 /** twheel_modify_at() - twheel_modify() for a time */
 TWHEEL_API int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns);
 
-/** twheel_extend() - twheel_extend_at() for a delay from now; -EINVAL as twheel_modify() */
+/** twheel_extend() - twheel_extend_at() for a delay from now */
 TWHEEL_API int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns);
 
 /*

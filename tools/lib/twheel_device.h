@@ -10,9 +10,8 @@
  *
  * libtwheel(3) names the pages that describe each call; twheel(4) has the structures. For all of
  * them:
- *  - a negative result is -errno, and then nothing was changed, unless the call says so. -EBADF:
- *    @fd is not open, or not for that. -ENOTTY: it is not the device's, which events and wait do
- *    not check;
+ *  - a negative result is -errno, and then nothing was changed, unless the call says so. The page
+ *    of a call has its errors;
  *  - times are nanoseconds on the clock of the wheel. No timer expires early;
  *  - any thread may make it, and any process that has the descriptor. close() ends the
  *    wheel and its timers, when no other descriptor and no mapping of cells is left.
@@ -47,8 +46,7 @@ extern "C" {
  * twheel_device_open() - open /dev/twheel with O_RDWR, O_NONBLOCK and O_CLOEXEC, and set it up;
  * NULL: with all defaults
  *
- * Return: the descriptor; -ENOENT (the module is not loaded), as open(2), such as -EACCES, -EPERM,
- * -ENODEV, -EMFILE, -ENFILE; as twheel_device_setup().
+ * Return: the descriptor; -ENOENT (the module is not loaded), or another error.
  */
 TWHEEL_API int twheel_device_open(const struct twheel_setup *setup);
 
@@ -56,9 +54,7 @@ TWHEEL_API int twheel_device_open(const struct twheel_setup *setup);
  * twheel_device_setup() - choose clock, tick and limits, before the first operation.
  * twheel_device_events() needs an @event_size of 0, or that of struct twheel_event
  *
- * Return: 0; -EINVAL (a field), -ERANGE (beyond what twheel_device_info() says), -EBUSY
- * (it is set up, or in use), -EDQUOT (the user may not have that much), -ENOMEM,
- * -E2BIG (this kernel does not know a field that is not 0).
+ * Return: 0, or an error.
  */
 TWHEEL_API int twheel_device_setup(int fd, const struct twheel_setup *setup);
 
@@ -66,9 +62,7 @@ TWHEEL_API int twheel_device_setup(int fd, const struct twheel_setup *setup);
  * twheel_device_act() - choose what the kernel does when timers or cells expire, on a wheel with
  * %TWHEEL_SETUP_ACT. That has no events, and close() acts for all that is armed
  *
- * Return: 0; -EINVAL (a field, or the wheel has events), -ESRCH (there is no such process), -EPERM
- * (it may not be killed), -EBADF (a descriptor), -EOPNOTSUPP (this kernel cannot kill a group),
- * -ERANGE (@after_ns), -EDQUOT (the user may not have that much), -ENOMEM.
+ * Return: 0, or an error.
  */
 TWHEEL_API int twheel_device_act(int fd, const struct twheel_act *act);
 
@@ -78,26 +72,21 @@ TWHEEL_API int twheel_device_info(int fd, struct twheel_info *info);
 /** twheel_device_now() - the time on the clock of the wheel; returns 0 */
 TWHEEL_API int twheel_device_now(int fd, uint64_t *now_ns);
 
-/*
- * twheel_device_op() - one operation, with all its options; returns its result; -EINVAL and -E2BIG
- * (a field), and as the calls below
- */
+/** twheel_device_op() - one operation, with all its options; returns its result */
 TWHEEL_API int twheel_device_op(int fd, struct twheel_op *op);
 
 /*
  * twheel_device_ops() - many operations in one system call. Each has a @result of its own
  *
  * Return: how many are done, from the first. That is less than @count if memory of an
- * operation is missing, and after a signal. If none was done, -EFAULT, -ENOMEM, -EDQUOT, -EINVAL
- * (@count is beyond INT_MAX).
+ * operation is missing, and after a signal. If none was done, an error.
  */
 TWHEEL_API int twheel_device_ops(int fd, struct twheel_op *ops, unsigned int count);
 
 /*
  * twheel_device_arm() - a new timer, for a delay from now; @id is set, and is never 0
  *
- * Return: 0; -ENOSPC (the wheel may not have more timers), -EDQUOT (the user may not),
- * -ENOMEM, -EINVAL (the clock can be set, and takes no delays).
+ * Return: 0, or an error.
  */
 TWHEEL_API int twheel_device_arm(int fd, uint64_t delay_ns, uint64_t cookie, uint64_t *id);
 
@@ -108,8 +97,7 @@ TWHEEL_API int twheel_device_arm_at(int fd, uint64_t deadline_ns, uint64_t cooki
 /*
  * twheel_device_modify() - another deadline: a delay from now. If it is due, no event comes
  *
- * Return: 1; -ENOENT (there is no such timer, or its last event has been taken), -EINVAL (as
- * twheel_device_arm()).
+ * Return: 1; -ENOENT (there is no such timer, or its last event has been taken), or another error.
  */
 TWHEEL_API int twheel_device_modify(int fd, uint64_t id, uint64_t delay_ns);
 
@@ -134,20 +122,19 @@ TWHEEL_API int twheel_device_cancel_all(int fd);
 /** twheel_device_query() - the deadline of a timer; returns 1 if it is due, else 0; -ENOENT */
 TWHEEL_API int twheel_device_query(int fd, uint64_t id, uint64_t *deadline_ns);
 
-/** twheel_device_advance() - set a virtual clock forward; returns 0; -EINVAL, -ERANGE */
+/** twheel_device_advance() - set a virtual clock forward; returns 0 */
 TWHEEL_API int twheel_device_advance(int fd, uint64_t delay_ns);
 
 /*
  * twheel_device_events() - take events of a wheel that is O_NONBLOCK, @most of them. It waits
  * @timeout_ns for the first; negative: without a limit
  *
- * Return: how many, or 0 if none came in that time; -EINTR (a signal came), -EINVAL (@most
- * is 0), -EFAULT.
+ * Return: how many, 0 if none came in that time, or an error.
  */
 TWHEEL_API int twheel_device_events(int fd, struct twheel_event *events, unsigned int most,
 				    int64_t timeout_ns);
 
-/** twheel_device_wait() - the same, but take none; returns 1, or 0 if none came; -EINTR */
+/** twheel_device_wait() - the same, but take none; returns 1, or 0 if none came */
 TWHEEL_API int twheel_device_wait(int fd, int64_t timeout_ns);
 
 /* A word of the mapping: also where __u64 alone is aligned to 4, it is to 8. */
@@ -175,8 +162,7 @@ struct twheel_cells {
  * twheel_cells_map() - map the cells of a wheel that is set up with &twheel_setup.max_cells. It
  * stays open while cells are armed. A forked child makes another mapping
  *
- * Return: 0; -ENODEV (there are no cells), -EPROTO (the mapping is of a later version),
- * -ENOMEM, -EACCES (@fd is not open for reading and writing).
+ * Return: 0, or an error.
  */
 TWHEEL_API int twheel_cells_map(struct twheel_cells *cells, int fd);
 

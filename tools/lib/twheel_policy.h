@@ -80,8 +80,7 @@ TWHEEL_API void twheel_periodic_init(struct twheel_periodic *periodic, struct tw
 /*
  * twheel_periodic_start_at() - start work, or start it anew, with a first deadline
  *
- * Return: as twheel_arm_at(). -EINVAL: also @period_ns or @pace is out of range, or the clock
- * can be set and @pace is %TWHEEL_FIXED_DELAY. On -ENOSPC and -ESHUTDOWN, the work is stopped.
+ * Return: as twheel_arm_at(). On some errors, the work is stopped.
  */
 TWHEEL_API int twheel_periodic_start_at(struct twheel_periodic *periodic, uint64_t first_ns,
 					uint64_t period_ns, enum twheel_pace pace);
@@ -127,10 +126,10 @@ static inline int twheel_periodic_error(const struct twheel_periodic *periodic)
 TWHEEL_API void twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 				 twheel_idle_fn function);
 
-/** twheel_idle_start() - watch, from now; as twheel_arm(). -EINVAL: also out of range */
+/** twheel_idle_start() - watch, from now; as twheel_arm() */
 TWHEEL_API int twheel_idle_start(struct twheel_idle *idle, uint64_t timeout_ns);
 
-/** twheel_idle_set_timeout() - twheel_modify() with a new timeout. -EINVAL: also out of range */
+/** twheel_idle_set_timeout() - twheel_modify() with a new timeout */
 TWHEEL_API int twheel_idle_set_timeout(struct twheel_idle *idle, uint64_t timeout_ns);
 
 /** twheel_idle_touch() - a sign of life: the timeout counts from now; as twheel_extend() */

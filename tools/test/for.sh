@@ -34,7 +34,7 @@ include/linux/twheel_state.h
 	tools/test/vm/row.sh kcsan-6.12 twheel_race
 module/core/many.* include/linux/twheel_many.h
 	make simulation
-	twheel_many twheel_many_race twheel_limit
+	twheel_many twheel_life twheel_race twheel_limit
 module/core/policy.* module/engine/policy.h include/linux/twheel_policy.h
 include/linux/twheel_idle.h include/linux/twheel_periodic.h
 	make library
