@@ -37,6 +37,9 @@ leaks=/sys/kernel/debug/kmemleak
 for knob in /sys/kernel/debug/fail*/ignore-gfp-wait; do
 	[ ! -w "$knob" ] || echo N > "$knob"
 done
+# And into no pages: how often an object needs a new slab does not depend on the test.
+knob=/sys/kernel/debug/fail_page_alloc/min-order
+[ ! -w $knob ] || echo 20 > $knob
 for knob in /sys/kernel/debug/fail*/verbose; do
 	[ ! -w "$knob" ] || echo 0 > "$knob"
 done
