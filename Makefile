@@ -13,7 +13,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 	tools_uninstall man man_install man_uninstall \
 	demo modules_clean clean distclean help \
 	dist packages rpm intree intree-check series series-check \
-	check library simulation interleave engine style features matrix bench models proofs torture restore fuzz attack ports programs mutants
+	check quick library simulation interleave engine style features matrix bench models proofs torture restore fuzz attack ports programs mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -103,13 +103,21 @@ series:
 series-check:
 	tools/test/vm/series.sh
 
-# What takes seconds goes first; TESTS= names tests of the virtual machines.
+# IN=podman or IN=docker: in a container. TESTS= names tests of the virtual machines.
 check:
-	$(if $(TESTS),,tools/test/library/run.sh)
-	$(if $(TESTS),,tools/test/simulation/run.sh)
-	$(if $(TESTS),,tools/test/interleave/run.sh)
-	$(if $(TESTS),,tools/test/interleave/device/run.sh)
+ifdef IN
+	tools/test/vm/in.sh $(IN) check
+else
+	$(if $(TESTS),,$(MAKE) quick)
 	tools/test/vm/check.sh $(TESTS)
+endif
+
+quick:
+	tools/test/engine/run.sh
+	tools/test/simulation/run.sh
+	tools/test/library/run.sh
+	tools/test/interleave/run.sh
+	tools/test/interleave/device/run.sh
 
 library:
 	tools/test/library/run.sh
@@ -125,7 +133,11 @@ engine:
 	tools/test/engine/run.sh
 
 style:
+ifdef IN
+	tools/test/vm/in.sh $(IN) style
+else
 	tools/style/run.sh $(CHECKS)
+endif
 
 features:
 	tools/test/features/run.sh
@@ -192,8 +204,11 @@ help:
 	@echo '  make series-check     make such a series, apply, check and build it'
 	@echo
 	@echo 'Test (kunit, tools/test, tools/bench, tools/style):'
-	@echo '  make check            all tests, in QEMU; first it builds a kernel, once'
+	@echo '  make check            all tests: the quick ones, then in QEMU, with a kernel that it'
+	@echo '                          builds once'
 	@echo '                          TESTS="suite ...": only these suites or programs'
+	@echo '                          IN=podman|docker: in a container, on any Linux; make style too'
+	@echo '  make quick            what needs no virtual machine: the next four'
 	@echo '  make simulation       core and API with their suites as a program: a minute'
 	@echo '  make interleave       what other CPUs do in the middle of a call: two minutes'
 	@echo '  make library          process wheels, without a virtual machine: a minute'
