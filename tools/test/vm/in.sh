@@ -12,7 +12,7 @@ engine=$1 target=$2
 command -v "$engine" > /dev/null ||
 	die "there is no command $engine" "install it, or make $target without IN= on Debian 12"
 mkdir -p "$CACHE"
-options=(--rm --init --volume "$ROOT:$ROOT" --volume "$CACHE:$CACHE" --workdir "$ROOT")
+options=(--rm --volume "$ROOT:$ROOT" --volume "$CACHE:$CACHE" --workdir "$ROOT")
 [ ! -w /dev/kvm ] || options+=(--device /dev/kvm)
 for name in TESTS CHECKS KERNELS MINUTES KEEP SEED TIME; do
 	[ -z "${!name:-}" ] || options+=(--env "$name=${!name}")
