@@ -18,8 +18,8 @@ count=${PROGRAMS:-2000} seed=${SEED:-0}
 [[ $count =~ ^[0-9]+$ && $seed =~ ^[0-9]+$ ]] || die "PROGRAMS= and SEED= are numbers"
 mapfile -t names < <(cases "$ROOT"/kunit/*_test.c)
 refuse_unknown "suite or case" "$*" "${names[@]}"
-need gcc g++ clang-14 libc6-dev kmod python3 pkg-config libev-dev libuv1-dev libevent-dev \
-	libsystemd-dev libglib2.0-dev libboost-dev
+need gcc g++ clang-14 libclang-rt-14-dev libc6-dev kmod python3 pkg-config libev-dev \
+	libuv1-dev libevent-dev libsystemd-dev libglib2.0-dev libboost-dev
 [ "$(uname -m)" != x86_64 ] || need gcc-multilib
 
 library=("$ROOT"/tools/lib/{lock,check,serve,timer,walk,process,policy}.c "$ROOT"/module/engine/*.c)

@@ -101,7 +101,8 @@ need() {
 		die "cannot go on without dpkg" \
 			"run this on Debian 12, or in a Debian 12 container"
 	fi
-	for package; do
+	# progresses() needs pgrep.
+	for package in procps "$@"; do
 		dpkg-query -W -f '${Status}' "$package" 2>/dev/null |
 			grep -q 'ok installed' || missing+=("$package")
 	done
