@@ -37,6 +37,7 @@
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/magic.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -65,6 +66,9 @@
 
 /* How many entries and cells of a closed file a slice looks at. */
 #define ACT_LOOKS	1024U
+
+/* &twheel_act.most_ns has less than so many ticks: a cell has 32 bits for them. */
+#define ACT_MOST	(U32_MAX - 1)
 
 /**
  * struct act_stage - what is done at a time
@@ -277,10 +281,13 @@ static void action_leave_second(struct tw_action *action)
 	action->act->pending--;
 }
 
+/* What is done for a number: what was chosen for it, or for any. */
 static struct tw_action *act_find(struct tw_act *act, u64 number)
 {
 	struct rb_node *parent, *node = *act_place(act, number, &parent);
 
+	if (!node)
+		node = *act_place(act, TWHEEL_ACT_ANY, &parent);
 	return node ? rb_entry(node, struct tw_action, node) : NULL;
 }
 
@@ -306,15 +313,18 @@ static struct tw_action *act_replace(struct tw_act *act, u64 number, struct tw_a
 /* Whether that can be chosen, whatever it is about. Returns 0, -EINVAL, -ERANGE. */
 static int act_check(const struct tw_act *act, const struct twheel_act *chosen)
 {
+	bool first = chosen->action.kind != TWHEEL_ACT_NONE;
 	bool then = chosen->then.kind != TWHEEL_ACT_NONE;
 
-	if (chosen->flags || chosen->reserved)
+	if (chosen->flags || chosen->reserved || (chosen->most_ns && !first))
 		return -EINVAL;
 	/* The second stage comes after a delay, which a clock that can be set does not have. */
-	if (then ? chosen->action.kind == TWHEEL_ACT_NONE || tw_clock_can_be_set(act->file->clock) :
-		   chosen->after_ns)
+	if (then ? !first || tw_clock_can_be_set(act->file->clock) : chosen->after_ns)
 		return -EINVAL;
-	return chosen->after_ns > TWHEEL_ACT_AFTER_MAX ? -ERANGE : 0;
+	if (chosen->after_ns > TWHEEL_ACT_AFTER_MAX ||
+	    div64_u64(chosen->most_ns, act->file->wheel.tick_ns) >= ACT_MOST)
+		return -ERANGE;
+	return 0;
 }
 
 /*

@@ -41,7 +41,7 @@
 #define FILE_INFO_SIZE	120
 #define FILE_SETUP_SIZE	32
 #define FILE_OPS_SIZE	24
-#define FILE_ACT_SIZE	56
+#define FILE_ACT_SIZE	64
 
 static_assert(sizeof(struct twheel_info) == FILE_INFO_SIZE);
 static_assert(sizeof(struct twheel_setup) == FILE_SETUP_SIZE);

@@ -97,12 +97,14 @@ struct twheel_action {
 
 /**
  * struct twheel_act - what the kernel does when a timer or a cell expires
- * @number: which ones: the cell of this number, and timers with this cookie
+ * @number: which ones: the cell of this number, and timers with this cookie; %TWHEEL_ACT_ANY: all
+ *	for whose number nothing is chosen
  * @flags: none yet
  * @reserved: 0
  * @action: what is done; %TWHEEL_ACT_NONE takes back what was chosen before
  * @then: what is done after that, or %TWHEEL_ACT_NONE
  * @after_ns: so much later; at most %TWHEEL_ACT_AFTER_MAX
+ * @most_ns: a renewal of the cell counts for no more than this from now; 0: there is no bound
  *
  * twheel(4) says when, under "Files that act".
  */
@@ -113,7 +115,11 @@ struct twheel_act {
 	struct twheel_action action;
 	struct twheel_action then;
 	__aligned_u64 after_ns;
+	__aligned_u64 most_ns;
 };
+
+/** TWHEEL_ACT_ANY - in the place of &twheel_act.number: any that has no action of its own */
+#define TWHEEL_ACT_ANY		0xffffffffffffffffULL
 
 /** TWHEEL_ACT_AFTER_MAX - the largest &twheel_act.after_ns: an hour */
 #define TWHEEL_ACT_AFTER_MAX	3600000000000ULL

@@ -246,6 +246,32 @@ TEST(actions_change)
 	CHECK(!signal_came(SIGALRM));
 }
 
+/* What is chosen for any number is for those without a choice of their own. */
+TEST(any_number)
+{
+	int fd = act_open(TWHEEL_VIRTUAL);
+
+	signals_hold();
+	act_tell(fd, TWHEEL_ACT_ANY, SIGUSR1);
+	act_tell(fd, 5, SIGALRM);
+	dev_arm(fd, MS, NUMBER);
+	dev_advance(fd, MS);
+	signal_take(SIGUSR1);
+	dev_arm(fd, MS, 5);
+	dev_advance(fd, MS);
+	signal_take(SIGALRM);
+	CHECK(!signal_came(SIGUSR1));
+	CHECK_EQ(act_choose(fd, (struct twheel_act) { .number = 5 }), 0);
+	dev_arm(fd, MS, 5);
+	dev_advance(fd, MS);
+	signal_take(SIGUSR1);
+	CHECK_EQ(act_choose(fd, (struct twheel_act) { .number = TWHEEL_ACT_ANY }), 0);
+	dev_arm(fd, MS, 5);
+	dev_advance(fd, MS);
+	act_wait(fd, 4);
+	CHECK_EQ(dev_stat(fd, "failed"), 1);
+}
+
 /* As kill(2): another thread takes what the first one blocks. It may even have ended. */
 static void *thread_waits(void *unused)
 {
@@ -839,6 +865,17 @@ TEST(refuses_actions)
 	REFUSED(fd, bad, EINVAL);
 	bad.action = (struct twheel_action) { .reserved = 1 };
 	REFUSED(fd, bad, EINVAL);
+	bad.action = (struct twheel_action) { };
+	bad.most_ns = 1;
+	REFUSED(fd, bad, EINVAL);
+	/* More ticks than the kernel counts: each is a millisecond. */
+	bad = good;
+	bad.most_ns = 0xfffffffeULL * MS;
+	REFUSED(fd, bad, ERANGE);
+	bad.most_ns--;
+	CHECK_EQ(act_choose(fd, bad), 0);
+	bad.most_ns = ~0ULL;
+	REFUSED(fd, bad, ERANGE);
 	/* A second stage, but no first; a delay, but no second stage. */
 	bad = good;
 	bad.then = good.action;
@@ -864,7 +901,7 @@ TEST(refuses_actions)
 	/* On other files. */
 	REFUSED(dev_open_virtual(), good, EINVAL);
 	CHECK_ERR(act_choose(dev_open(), good), EINVAL);
-	CHECK_ERR(ioctl(fd, _IOW(TWHEEL_IOC_TYPE, 0x14, char[24]), &good), EINVAL);
+	CHECK_ERR(ioctl(fd, _IOW(TWHEEL_IOC_TYPE, 0x14, char[56]), &good), EINVAL);
 	CHECK_ERR(act_choose(open("/dev/twheel", O_RDONLY | O_CLOEXEC), good), EBADF);
 }
 
