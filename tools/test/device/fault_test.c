@@ -142,6 +142,7 @@ static long choose_action(void *arg)
 	struct twheel_act act = {
 		.number = 1,
 		.action = { TWHEEL_ACT_SIGNAL, getpid(), SIGTERM, 0 },
+		.then = { TWHEEL_ACT_SIGNAL, getpid(), SIGKILL, 0 },
 	};
 
 	return ioctl(*(int *)arg, TWHEEL_IOC_ACT, &act);

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Files that act: what cannot be chosen, and how much. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/acts.h"
+#include "lib/device.h"
+#include "lib/tap.h"
+
+static void refused(int line, int fd, struct twheel_act act, int error)
+{
+	struct dev_state was = dev_state(fd);
+	int ret = act_choose(fd, act);
+
+	tap_check(ret == -1 && errno == error, __FILE__, line, "it gives %d, errno %d", ret,
+		  errno);
+	dev_same(fd, &was);
+}
+
+#define REFUSED(fd, act, error)	refused(__LINE__, fd, act, error)
+
+/* Each is valid but for one thing. */
+TEST(refuses_actions)
+{
+	int fd = act_open(TWHEEL_VIRTUAL);
+	struct twheel_act good = act_signal(3, getpid(), DONE), bad;
+	uint32_t kind;
+
+	NEED(act_choose(fd, good) == 0);
+	for (kind = 4; kind; kind <<= 1) {
+		bad = good;
+		bad.action.kind = kind;
+		REFUSED(fd, bad, EINVAL);
+	}
+	bad = good;
+	bad.flags = 1;
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.reserved = 1;
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.action.reserved = 1;
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.action.signal = 0;
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.action.signal = 65;
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.action.target = 0;
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.action.target = -getpid();
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.action.target = 0x7fffffff;
+	REFUSED(fd, bad, ESRCH);
+	bad = good;
+	bad.action.target = 1;
+	REFUSED(fd, bad, EPERM);
+	/* To take it back takes nothing but the number. */
+	bad = good;
+	bad.action = (struct twheel_action) { .target = 1 };
+	REFUSED(fd, bad, EINVAL);
+	bad.action = (struct twheel_action) { .signal = 1 };
+	REFUSED(fd, bad, EINVAL);
+	bad.action = (struct twheel_action) { .reserved = 1 };
+	REFUSED(fd, bad, EINVAL);
+	bad.action = (struct twheel_action) { };
+	bad.most_ns = 1;
+	REFUSED(fd, bad, EINVAL);
+	/* More ticks than the kernel counts: each is a millisecond. */
+	bad = good;
+	bad.most_ns = 0xfffffffeULL * MS;
+	REFUSED(fd, bad, ERANGE);
+	bad.most_ns--;
+	CHECK_EQ(act_choose(fd, bad), 0);
+	bad.most_ns = ~0ULL;
+	REFUSED(fd, bad, ERANGE);
+	/* A second stage, but no first; a delay, but no second stage. */
+	bad = good;
+	bad.then = good.action;
+	bad.action = (struct twheel_action) { };
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.after_ns = 1;
+	REFUSED(fd, bad, EINVAL);
+	bad = good;
+	bad.then = good.action;
+	bad.after_ns = TWHEEL_ACT_AFTER_MAX + 1;
+	REFUSED(fd, bad, ERANGE);
+	bad.after_ns--;
+	CHECK_EQ(act_choose(fd, bad), 0);
+	REFUSED(act_open(TWHEEL_REALTIME), bad, EINVAL);
+	REFUSED(act_open(TWHEEL_TAI), bad, EINVAL);
+	bad.then.reserved = 1;
+	REFUSED(fd, bad, EINVAL);
+	bad.then = good.action;
+	bad.then.target = 1;
+	REFUSED(fd, bad, EPERM);
+	NEED(act_choose(fd, good) == 0);
+	/* On other files. */
+	REFUSED(dev_open_virtual(), good, EINVAL);
+	CHECK_ERR(act_choose(dev_open(), good), EINVAL);
+	CHECK_ERR(ioctl(fd, _IOW(TWHEEL_IOC_TYPE, 0x14, char[56]), &good), EINVAL);
+	CHECK_ERR(act_choose(open("/dev/twheel", O_RDONLY | O_CLOEXEC), good), EBADF);
+}
+
+/* Descriptors of something else. */
+TEST(refuses_descriptors)
+{
+	int fd = act_open(TWHEEL_VIRTUAL), event = eventfd(0, 0), plain, ends[2];
+	struct twheel_act act = { .action = act_of(TWHEEL_ACT_EVENTFD, event) }, bad = act;
+
+	NEED(act_choose(fd, act) == 0);
+	bad.action.target = -1;
+	REFUSED(fd, bad, EBADF);
+	bad.action.target = fd;
+	REFUSED(fd, bad, EINVAL);
+	bad = act;
+	bad.action.signal = SIGKILL;
+	REFUSED(fd, bad, EINVAL);
+	group_make();
+	act.action = group_action(&bad.action.target);
+	NEED(act_choose(fd, act) == 0);
+	bad = act;
+	bad.action.target = -1;
+	REFUSED(fd, bad, EBADF);
+	bad = act;
+	bad.action.signal = SIGKILL;
+	REFUSED(fd, bad, EINVAL);
+	bad = act;
+	bad.action.target = open(GROUP "/cgroup.kill", O_RDONLY | O_CLOEXEC);
+	REFUSED(fd, bad, EBADF);
+	bad.action.target = open(GROUP "/cgroup.procs", O_RDWR | O_CLOEXEC);
+	REFUSED(fd, bad, EINVAL);
+	bad.action.target = open(GROUP, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	REFUSED(fd, bad, EBADF);
+	plain = open("/tmp/cgroup.kill", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	NEED(plain >= 0);
+	bad.action.target = plain;
+	REFUSED(fd, bad, EINVAL);
+	unlink("/tmp/cgroup.kill");
+	NEED(pipe(ends) == 0);
+	bad.action.target = ends[1];
+	REFUSED(fd, bad, EINVAL);
+	bad.action.target = event;
+	REFUSED(fd, bad, EINVAL);
+	close(fd);
+}
+
+TEST(refuses_setups)
+{
+	struct twheel_setup good = { .flags = TWHEEL_SETUP_ACT }, bad;
+	int fd = dev_open(), late = dev_open();
+	uint32_t flag;
+
+	for (flag = TWHEEL_SETUP_ACT << 1; flag; flag <<= 1) {
+		bad = good;
+		bad.flags |= flag;
+		CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &bad), EINVAL);
+	}
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &good), 0);
+	dev_arm(late, HOUR, 0);
+	CHECK_ERR(ioctl(late, TWHEEL_IOC_SETUP, &good), EBUSY);
+	CHECK(dev_info(fd).features & TWHEEL_FEATURE_ACT);
+}
+
+/* A lease that acts again and again would be no lease. */
+TEST(refuses_periods)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR, .period_ns = S };
+	int fd = act_open(TWHEEL_VIRTUAL);
+
+	CHECK_ERR(dev_op(fd, &op), EINVAL);
+	CHECK_EQ(dev_ops(fd, &op, 1), 1);
+	CHECK_EQ(op.result, -EINVAL);
+	op.period_ns = 0;
+	CHECK_EQ(dev_op(fd, &op), 0);
+	op.period_ns = S;
+	CHECK_EQ(dev_op(dev_open_virtual(), &op), 0);
+}
+
+/* Actions count for the memory of a user. */
+static int chooses_up_to_its_limit(int unused)
+{
+	int fd = act_open(TWHEEL_VIRTUAL), ret;
+	uint64_t before, number = 0;
+
+	(void)unused;
+	dev_arm(fd, HOUR, 0);
+	before = dev_info(fd).file_memory;
+	do
+		ret = act_choose(fd, act_signal(++number, getpid(), SIGUSR1));
+	while (!ret && number < 1000000);
+	CHECK_EQ(errno, EDQUOT);
+	CHECK(number > 100);
+	CHECK_EQ((dev_info(fd).file_memory - before) % (number - 1), 0);
+	CHECK_EQ(act_choose(fd, (struct twheel_act) { .number = 1 }), 0);
+	CHECK_EQ(act_choose(fd, act_signal(number, getpid(), SIGUSR1)), 0);
+	return dev_cancel_all(fd) != 1;
+}
+
+TEST(actions_have_a_limit)
+{
+	dev_for_everybody();
+	dev_param_set("user_memory", 1 << 20);
+	CHECK_EQ(dev_as_user(1001, chooses_up_to_its_limit, 0), 0);
+}
