@@ -327,6 +327,15 @@ static int act_check(const struct tw_act *act, const struct twheel_act *chosen)
 	return 0;
 }
 
+/* How many ticks ahead a renewal may be that is for what was chosen. */
+static u32 act_bound(const struct tw_act *act, const struct twheel_act *chosen)
+{
+	if (chosen->action.kind == TWHEEL_ACT_NONE)
+		return 0;
+	return chosen->most_ns ? DIV64_U64_ROUND_UP(chosen->most_ns, act->file->wheel.tick_ns) :
+				 TW_CELLS_NO_BOUND;
+}
+
 /*
  * tw_act_choose() - TWHEEL_IOC_ACT
  *
@@ -355,6 +364,8 @@ int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen)
 	} else {
 		spin_lock(&file->lock);
 		old = act_replace(act, chosen->number, action);
+		if (tw_file_cells(file))
+			tw_cells_set_bound(file->cells, chosen->number, act_bound(act, chosen));
 		spin_unlock(&file->lock);
 		/* Who is about to do it holds it for a moment more. */
 		if (old)
@@ -445,14 +456,15 @@ static void act_end_entry(struct tw_file *file, u32 index, struct tw_take *take)
 	tw_table_put(&file->table, entry);
 }
 
-/* Likewise a cell, whether or not the kernel has been told of it. */
+/* Likewise a cell, whether or not the kernel has been told of it; also one with a stray word. */
 static void act_end_cell(struct tw_file *file, u32 index, struct tw_take *take)
 {
 	struct tw_cells *cells = tw_file_cells(file);
 	struct twheel_node *node = &cells->nodes[index];
 	u64 word = READ_ONCE(cells->map.cells[index].word);
 
-	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
+	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING &&
+	    !tw_cells_is_stray(file, node, word))
 		return;
 	take->numbers[take->count++] = index;
 	if (!hlist_unhashed(&node->link)) {

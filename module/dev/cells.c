@@ -21,6 +21,10 @@
  * The kernel changes a word only from PENDING to FIRED, by a compare-and-swap, when a reader
  * takes the event. So a cell fires once, or is cancelled, and never both.
  *
+ * In a file that acts, renewals may have a bound: a program must not be able to disarm its guard
+ * by a fault. Then a word is stray that no call of a program leaves behind, and is due: see
+ * tw_cells_is_stray().
+ *
  * The kernel trusts nothing here. A word that is not pending means that there is no timer. A
  * word that changes faster than the kernel can follow is read again in the next tick.
  *
@@ -50,6 +54,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -101,13 +106,20 @@ static void map_lay_out(struct twheel_map *head, u32 cells, u64 tick_ns)
 		PAGE_ALIGN((u64)map_words(map_words(cells)) * sizeof(u64));
 }
 
+/* What the kernel alone has of so many cells, with their bounds in a file that acts. */
+static size_t cells_bytes(u32 count, bool acts)
+{
+	return struct_size((struct tw_cells *)NULL, nodes, count) +
+	       (acts ? count * sizeof(u32) : 0);
+}
+
 /* tw_cells_cost() - the memory that so many cells take, with what leads to shared pages */
-size_t tw_cells_cost(u32 count)
+size_t tw_cells_cost(u32 count, bool acts)
 {
 	struct twheel_map head;
 
 	map_lay_out(&head, count, 0);
-	return PAGE_ALIGN(struct_size((struct tw_cells *)NULL, nodes, count)) + head.bytes +
+	return PAGE_ALIGN(cells_bytes(count, acts)) + head.bytes +
 	       (head.bytes >> PAGE_SHIFT) * (sizeof(struct page *) + sizeof(pte_t));
 }
 
@@ -152,16 +164,17 @@ static u64 cells_origin(const struct tw_wheel *w, u64 now)
 
 /*
  * tw_cells_new() - make cells for a file whose wheel is @w
+ * @acts: the file acts, and renewals may have a bound
  *
  * Context: process, may sleep.
  * Return: the cells, NULL without memory.
  */
-struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now)
+struct tw_cells *tw_cells_new(u32 count, bool acts, const struct tw_wheel *w, u64 now)
 {
 	struct tw_cells *cells;
 
 	/* kvcalloc() may take huge pages: up to 2 MB that nobody is charged for. */
-	cells = __vmalloc(struct_size(cells, nodes, count),
+	cells = __vmalloc(cells_bytes(count, acts),
 			  GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	if (!cells)
 		return NULL;
@@ -170,6 +183,8 @@ struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now)
 		return NULL;
 	}
 	cells->count = count;
+	if (acts)
+		cells->most = (u32 *)&cells->nodes[count];
 	cells->origin = cells_origin(w, now);
 	cells->sweep.at = TWHEEL_CELL_NEVER;
 	cells->sweep.first = TWHEEL_CELL_NEVER;
@@ -181,6 +196,53 @@ void tw_cells_free(struct tw_cells *cells)
 {
 	vfree(cells->map.start);
 	vfree(cells);
+}
+
+/*
+ * tw_cells_set_bound() - renewals of a cell, or of any without its own bound, have this one
+ * @most: in ticks, or %TW_CELLS_NO_BOUND; 0: there is no bound of its own any more
+ *
+ * Context: with the file's lock.
+ */
+void tw_cells_set_bound(struct tw_cells *cells, u64 number, u32 most)
+{
+	if (number == TWHEEL_ACT_ANY)
+		cells->most_any = most;
+	else if (number < cells->count)
+		cells->most[array_index_nospec(number, cells->count)] = most;
+}
+
+/*
+ * tw_cells_is_stray() - whether a word is none that a program leaves, if it renews within bounds
+ *
+ * In a cell that the wheel knows, that is one which is pending within the bound, or was until it
+ * was cancelled. So its ticks are not earlier than the bound before the deadline that the kernel
+ * knows. In other cells, nothing that is not pending counts.
+ */
+bool tw_cells_is_stray(const struct tw_file *file, const struct twheel_node *node, u64 word)
+{
+	const struct tw_cells *cells = file->cells;
+	u64 most = cells->most[tw_cells_index(cells, node)] ?: cells->most_any, now, first;
+	bool known = !hlist_unhashed(&node->link);
+
+	if (!most || most == TW_CELLS_NO_BOUND)
+		return false;
+	/* The program has read the clock before it wrote the word: read it after that, not before. */
+	now = tw_cells_ticks(file, tw_file_now(file));
+	/* The program has rounded up, the kernel down. */
+	most++;
+	switch (twheel_cell_state(word)) {
+	case TWHEEL_CELL_PENDING:
+		return twheel_cell_ticks(word, now) > now + most;
+	case TWHEEL_CELL_CANCELLED:
+		if (!known || word & 1)
+			return known;
+		first = min(now, tw_cells_next_check(file, node)) - most;
+		return (((word >> TWHEEL_CELL_TICKS_SHIFT) - first) & TWHEEL_CELL_TICKS) >
+		       now + most - first;
+	default:
+		return known;
+	}
 }
 
 static vm_fault_t map_fault(struct vm_fault *vmf)

@@ -23,6 +23,9 @@ struct vm_area_struct;
 /* How often the kernel tries again when a word changes meanwhile. The rest is for the next tick. */
 #define TW_CELLS_TRIES	8
 
+/* In the place of a bound for renewals: there is none. */
+#define TW_CELLS_NO_BOUND	U32_MAX
+
 /**
  * struct tw_map - the memory that programs share with the kernel
  * @start: its first byte
@@ -50,6 +53,9 @@ struct tw_map {
  * @count: the number of cells
  * @in_wheel: how many are in the wheel
  * @origin: the tick that ticks in words count from
+ * @most: in a file that acts, of each cell: how many ticks ahead a renewal may be; 0: as @most_any
+ *	says. NULL in other files
+ * @most_any: likewise of those without a bound of their own
  * @map: the shared memory. The kernel reads there only words, bitmap and summary
  * @sweep: see tw_cells_take()
  * @sweep.at: the tick of the next sweep, as it was announced; %TWHEEL_CELL_NEVER: none is. It
@@ -65,6 +71,8 @@ struct tw_cells {
 	u32 count;
 	u32 in_wheel;
 	u64 origin;
+	u32 *most;
+	u32 most_any;
 	struct tw_map map;
 	struct {
 		u64 at;
@@ -75,10 +83,13 @@ struct tw_cells {
 	struct twheel_node nodes[];
 };
 
-size_t tw_cells_cost(u32 count);
-struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now);
+size_t tw_cells_cost(u32 count, bool acts);
+struct tw_cells *tw_cells_new(u32 count, bool acts, const struct tw_wheel *w, u64 now);
 void tw_cells_free(struct tw_cells *cells);
 int tw_cells_mmap(struct tw_cells *cells, struct vm_area_struct *vma);
+
+void tw_cells_set_bound(struct tw_cells *cells, u64 number, u32 most);
+bool tw_cells_is_stray(const struct tw_file *file, const struct twheel_node *node, u64 word);
 
 bool tw_cells_take(struct tw_cells *cells, u32 *first, u64 *bits);
 void tw_cells_end_sweep(struct tw_cells *cells, u64 now, u64 tick_ns);
@@ -125,13 +136,17 @@ static inline u64 tw_cells_next_check(const struct tw_file *file,
 
 /*
  * The deadline in a word, in ticks; never if the cell is not pending. A deadline that passed
- * years ago looks like one to come. If the kernel has seen it before, it knows better.
+ * years ago looks like one to come. If the kernel has seen it before, it knows better. A stray
+ * word is due, at the deadline that the kernel knows at the latest.
  */
 static inline u64 tw_cells_deadline(const struct tw_file *file, const struct twheel_node *node,
 				    u64 word, u64 now)
 {
 	u64 ticks = twheel_cell_ticks(word, now), check;
 
+	if (unlikely(file->cells->most) && tw_cells_is_stray(file, node, word))
+		return hlist_unhashed(&node->link) ? now :
+						     min(now, tw_cells_next_check(file, node));
 	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
 		return TWHEEL_CELL_NEVER;
 	if (ticks > now && ticks != TWHEEL_CELL_NEVER && !hlist_unhashed(&node->link)) {
@@ -206,13 +221,14 @@ static __always_inline bool tw_cells_unchanged(const struct tw_file *file,
  */
 static inline bool tw_cells_fire(struct tw_cells *cells, struct twheel_node *node, u64 word)
 {
-	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_FIRED, 0);
+	/* All bits of a state, whatever a stray word has. */
+	const u64 fired = twheel_cell_word(0, TWHEEL_CELL_FIRED, 0);
 	struct twheel_cell *cell = &cells->map.cells[tw_cells_index(cells, node)];
 
 	/* Before the word: a program that sees the new word may arm the cell again. */
 	WRITE_ONCE(cell->check, TWHEEL_CELL_NEVER);
 	/* A full barrier, if it succeeds. A long has 64 bits where there are cells. */
-	return cmpxchg((unsigned long *)&cell->word, word, word ^ flip) == word;
+	return cmpxchg((unsigned long *)&cell->word, word, word | fired) == word;
 }
 
 /* tw_cells_forget() - a cell has left the wheel */

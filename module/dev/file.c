@@ -137,6 +137,7 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 {
 	u64 now = setup->clock == TWHEEL_VIRTUAL ? 0 : tw_clock_read(setup->clock);
 	bool has_cells = TW_FILE_HAS_CELLS && setup->max_cells;
+	bool acts = setup->flags & TWHEEL_SETUP_ACT;
 	bool can_be_set = tw_clock_can_be_set(setup->clock);
 	struct tw_wheel *w = &file->wheel;
 	size_t cost;
@@ -146,8 +147,8 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 	tw_wheel_shape(w, setup->tick_ns ?: file->tick_ns, TWHEEL_SLOTS_DEFAULT);
 	cost = tw_wheel_bytes(w);
 	if (has_cells)
-		cost += tw_cells_cost(setup->max_cells);
-	if (setup->flags & TWHEEL_SETUP_ACT)
+		cost += tw_cells_cost(setup->max_cells, acts);
+	if (acts)
 		cost += sizeof(*file->act);
 	ret = tw_users_charge(file->users, setup->max_cells, cost);
 	if (ret)
@@ -156,14 +157,14 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 	if (ret)
 		goto err_uncharge;
 	if (has_cells) {
-		file->cells = tw_cells_new(setup->max_cells, w, now);
+		file->cells = tw_cells_new(setup->max_cells, acts, w, now);
 		if (!file->cells) {
 			ret = -ENOMEM;
 			goto err_exit_wheel;
 		}
 		w->look = tw_due_look;
 	}
-	if (setup->flags & TWHEEL_SETUP_ACT) {
+	if (acts) {
 		file->act = tw_act_new(file);
 		if (!file->act) {
 			ret = -ENOMEM;

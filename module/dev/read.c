@@ -37,7 +37,7 @@
  * @wake: the waiters have to be woken, once the lock is released
  * @count: how many timers there are
  * @nodes: the timers
- * @cell_words: if the file has cells: the word of each that was found to be due; 0: no cell
+ * @cell_words: of those that are cells: the word that was found to be due
  */
 struct read_batch {
 	u64 now;
@@ -82,7 +82,7 @@ static __always_inline void read_describe(const struct tw_file *file,
 
 	event->now_ns = tw_timens_add(batch->now, batch->offset);
 	event->flags = TWHEEL_EVENT_LAST;
-	if (unlikely(tw_file_cells(file)) && *cell_word) {
+	if (tw_cells_has(file, node)) {
 		event->id = (u64)twheel_cell_generation(*cell_word) << 32 |
 			    tw_cells_index(file->cells, node);
 		event->cookie = 0;
@@ -116,9 +116,8 @@ static void read_take(struct tw_file *file, struct read_batch *batch, unsigned i
 	while (due == TW_DUE_SOME && count < most) {
 		struct twheel_node *node = tw_wheel_due(&file->wheel);
 
-		/* A word that is due is not 0. */
 		if (unlikely(tw_file_cells(file)))
-			batch->cell_words[count] = tw_cells_has(file, node) ? search.cell_word : 0;
+			batch->cell_words[count] = search.cell_word;
 		tw_wheel_dequeue_due(&file->wheel, node);
 		batch->nodes[count++] = node;
 		due = tw_due_search_next(file, &search);
@@ -224,7 +223,7 @@ static __always_inline bool read_finish_one(struct tw_file *file, struct read_ba
 	u64 now = batch->now, next = U64_MAX;
 	struct tw_entry *entry;
 
-	if (unlikely(cells) && batch->cell_words[i]) {
+	if (tw_cells_has(file, node)) {
 		if (!tw_cells_fire(cells, node, batch->cell_words[i])) {
 			next = tw_cells_ticks(file, now);
 			WRITE_ONCE(cells->map.cells[tw_cells_index(cells, node)].check, next);
@@ -342,7 +341,7 @@ void tw_read_take(struct tw_file *file, struct tw_take *take)
 		}
 		take->numbers[count] = cell ? tw_cells_index(file->cells, node) : entry->cookie;
 		batch.nodes[count] = node;
-		batch.cell_words[count++] = cell ? batch.cell_words[i] : 0;
+		batch.cell_words[count++] = batch.cell_words[i];
 	}
 	batch.count = count;
 	take->count = count ? read_finish(file, &batch, count) : 0;

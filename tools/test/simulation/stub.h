@@ -131,6 +131,7 @@ void stub_say(const char *what, const char *format, ...);
 #define prefetchw(address)	((void)(address))
 
 /* Numbers */
+#define U32_MAX			UINT32_MAX
 #define U64_MAX			UINT64_MAX
 #define S64_MIN			INT64_MIN
 #define KTIME_MAX		S64_MAX

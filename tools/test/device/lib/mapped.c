@@ -83,9 +83,9 @@ uint64_t map_id(uint32_t cell, uint64_t word)
 	return (uint64_t)twheel_cell_generation(word) << 32 | cell;
 }
 
-static uint64_t word_of(uint64_t id, uint32_t state, uint64_t tick)
+static uint64_t word_of(uint64_t id, uint64_t tick)
 {
-	return twheel_cell_word(id >> 32, state, tick);
+	return twheel_cell_word(id >> 32, TWHEEL_CELL_PENDING, tick);
 }
 
 static void map_set_bit(__u64 *words, uint32_t bit)
@@ -124,8 +124,8 @@ enum map_told map_arm(const struct mapped *m, uint32_t cell, uint64_t tick, uint
 	return map_tell(m, cell, tick);
 }
 
-/* Change the word of a timer, unless that is gone. */
-static bool map_change(const struct mapped *m, uint64_t id, uint32_t state, uint64_t tick)
+/* Make a pending timer's word @to, but for the bits in @keep, unless the timer is gone. */
+static bool map_change(const struct mapped *m, uint64_t id, uint64_t keep, uint64_t to)
 {
 	__u64 *word = &map_cell(m, (uint32_t)id)->word;
 	uint64_t old;
@@ -135,18 +135,18 @@ static bool map_change(const struct mapped *m, uint64_t id, uint32_t state, uint
 		if (twheel_cell_generation(old) != id >> 32 ||
 		    twheel_cell_state(old) != TWHEEL_CELL_PENDING)
 			return false;
-	} while (!cas(word, old, word_of(id, state, tick)));
+	} while (!cas(word, old, (old & keep) | to));
 	return true;
 }
 
 bool map_extend(const struct mapped *m, uint64_t id, uint64_t tick)
 {
-	return map_change(m, id, TWHEEL_CELL_PENDING, tick);
+	return map_change(m, id, 0, word_of(id, tick));
 }
 
 bool map_move(const struct mapped *m, uint64_t id, uint64_t tick)
 {
-	if (!map_change(m, id, TWHEEL_CELL_PENDING, tick))
+	if (!map_change(m, id, 0, word_of(id, tick)))
 		return false;
 	map_tell(m, (uint32_t)id, tick);
 	return true;
@@ -154,7 +154,9 @@ bool map_move(const struct mapped *m, uint64_t id, uint64_t tick)
 
 bool map_cancel(const struct mapped *m, uint64_t id)
 {
-	return map_change(m, id, TWHEEL_CELL_CANCELLED, 0);
+	/* The ticks stay: a file that acts can be asked to check them. */
+	return map_change(m, id, ~twheel_cell_word(0, 3, 0),
+			  twheel_cell_word(0, TWHEEL_CELL_CANCELLED, 0));
 }
 
 static bool map_bit(const __u64 *words, uint32_t bit)
