@@ -78,6 +78,7 @@
  * @event: the eventfd, without its file
  * @group: the file cgroup.kill
  * @work: writes to it
+ * @lease: then: the number that it is done for, as traces tell
  * @action: the action
  */
 struct act_stage {
@@ -89,13 +90,14 @@ struct act_stage {
 		struct file *group;
 	};
 	struct work_struct work;
+	u64 lease;
 	struct tw_action *action;
 };
 
 /**
  * struct tw_action - what is done for a number
  * @node: its place among the actions of the file
- * @number: for which timers it is
+ * @number: for which timers it is, or %TWHEEL_ACT_ANY
  * @refs: one of the tree, one of each slice that is about to do it, and of each @work
  * @act: the actions of the file
  * @cred: with whose rights it is done
@@ -402,62 +404,61 @@ static void group_run(struct work_struct *work)
 	ret = kernel_write(stage->group, "1", 1, &start);
 	revert_creds(mine);
 	tw_users_charge_agent(act->file->users, began);
-	act_account(act, action->number, stage, min_t(ssize_t, ret, 0));
+	act_account(act, READ_ONCE(stage->lease), stage, min_t(ssize_t, ret, 0));
 	action_put(action);
 	act_put(act);
 }
 
 /* Have a group killed. If it is about to be, that will do for both. */
-static void group_kill(struct tw_act *act, struct act_stage *stage)
+static void group_kill(struct tw_act *act, struct act_stage *stage, u64 lease)
 {
+	WRITE_ONCE(stage->lease, lease);
 	refcount_inc(&stage->action->refs);
 	refcount_inc(&act->refs);
 	if (queue_work(act_groups, &stage->work))
 		return;
-	act_account(act, stage->action->number, stage, 0);
+	act_account(act, lease, stage, 0);
 	refcount_dec(&act->refs);
 	/* The caller has one as well. */
 	refcount_dec(&stage->action->refs);
 }
 
 /* Do what is to be done for a number. */
-static void act_do(struct tw_act *act, struct act_stage *stage)
+static void act_do(struct tw_act *act, struct act_stage *stage, u64 lease)
 {
-	const struct tw_action *action = stage->action;
 	const struct cred *mine;
 	int ret;
 
 	switch (stage->kind) {
 	case TWHEEL_ACT_SIGNAL:
-		mine = override_creds(action->cred);
+		mine = override_creds(stage->action->cred);
 		ret = kill_pid(stage->pid, stage->signal, 0);
 		revert_creds(mine);
-		act_account(act, action->number, stage, ret);
+		act_account(act, lease, stage, ret);
 		break;
 	case TWHEEL_ACT_GROUP:
-		group_kill(act, stage);
+		group_kill(act, stage, lease);
 		break;
 	case TWHEEL_ACT_EVENTFD:
 		tw_eventfd_signal(stage->event);
-		act_account(act, action->number, stage, 0);
+		act_account(act, lease, stage, 0);
 		break;
 	}
 }
 
-/* An entry of the table of a closed file: end its timer, and act for it. */
-static void act_end_entry(struct tw_file *file, u32 index, struct tw_take *take)
+/* End the timer of an entry, if it is armed. Returns whether it was. */
+static bool act_end_entry(struct tw_file *file, struct tw_entry *entry, u64 *number)
 {
-	struct tw_entry *entry = tw_table_at(&file->table, index);
-
 	if (tw_entry_is_free(entry))
-		return;
-	take->numbers[take->count++] = entry->cookie;
+		return false;
+	*number = entry->cookie;
 	tw_wheel_dequeue(&file->wheel, &entry->node);
 	tw_table_put(&file->table, entry);
+	return true;
 }
 
 /* Likewise a cell, whether or not the kernel has been told of it; also one with a stray word. */
-static void act_end_cell(struct tw_file *file, u32 index, struct tw_take *take)
+static bool act_end_cell(struct tw_file *file, u32 index, u64 *number)
 {
 	struct tw_cells *cells = tw_file_cells(file);
 	struct twheel_node *node = &cells->nodes[index];
@@ -465,53 +466,38 @@ static void act_end_cell(struct tw_file *file, u32 index, struct tw_take *take)
 
 	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING &&
 	    !tw_cells_is_stray(file, node, word))
-		return;
-	take->numbers[take->count++] = index;
+		return false;
+	*number = index;
 	if (!hlist_unhashed(&node->link)) {
 		tw_wheel_dequeue(&file->wheel, node);
 		tw_cells_forget(cells, node);
 	}
 	tw_cells_fire(cells, node, word);
+	return true;
 }
 
-/* How many entries and cells a closed file has to be searched for. */
-static u64 act_places(const struct tw_act *act)
-{
-	const struct tw_cells *cells = tw_file_cells(act->file);
-
-	return (u64)act->file->table.count + (cells ? cells->count : 0);
-}
-
-/* Take what is armed in a closed file, be it due or not. Sets whether that was all. */
+/* Take what is armed in a closed file, be it due or not: by entries of its table, then cells. */
 static void act_take_armed(struct tw_act *act, struct tw_take *take)
 {
 	struct tw_file *file = act->file;
-	u32 entries = file->table.count;
-	u64 end = act_places(act);
+	u32 entries = file->table.count, i;
 	unsigned int looks = ACT_LOOKS;
 
-	take->count = 0;
-	take->seconds = 0;
-	take->wake = false;
-	for (; act->next < end && take->count < TW_READ_MOST && looks; act->next++, looks--) {
-		if (act->next < entries)
-			act_end_entry(file, act->next, take);
-		else
-			act_end_cell(file, act->next - entries, take);
+	/* Then the agent looks at the wheel again, which also sets the alarm. */
+	*take = (struct tw_take) { .due = TW_DUE_SOME };
+	for (; act->ends && take->count < TW_READ_MOST && looks; act->ends--, looks--) {
+		u64 *number = &take->numbers[take->count];
+
+		i = act->ends - 1;
+		take->count += i < entries ?
+			       act_end_entry(file, tw_table_at(&file->table, i), number) :
+			       act_end_cell(file, i - entries, number);
 	}
-	if (act->next == end && file->clock == TWHEEL_VIRTUAL) {
+	if (!act->ends && file->clock == TWHEEL_VIRTUAL) {
 		/* Nobody advances it any more, and second stages wait for it. */
 		WRITE_ONCE(file->virtual_ns, TWHEEL_NEVER_NS - 1);
 		take->wake = tw_due_advanced(file, TWHEEL_NEVER_NS - 1);
 	}
-	/* Then the agent looks at the wheel again, which also sets the alarm. */
-	take->due = TW_DUE_SOME;
-}
-
-/* Whether what was armed in a closed file is yet to be found. */
-static bool act_is_ending(const struct tw_act *act)
-{
-	return READ_ONCE(act->closed) && act->next < act_places(act);
 }
 
 /* Have the second stage come, unless it will already: on the last tick there is, at the latest. */
@@ -539,6 +525,7 @@ static unsigned int act_look_up(struct tw_act *act)
 		action = container_of(take->entries[i], struct tw_action, second);
 		act->pending--;
 		refcount_inc(&action->refs);
+		act->leases[count] = action->number;
 		act->todo[count++] = &action->stages[1];
 	}
 	for (i = 0; i < take->count; i++) {
@@ -549,6 +536,7 @@ static unsigned int act_look_up(struct tw_act *act)
 		}
 		act_arm_second(act, action);
 		refcount_inc(&action->refs);
+		act->leases[count] = take->numbers[i];
 		act->todo[count++] = &action->stages[0];
 	}
 	return count;
@@ -562,7 +550,7 @@ static enum tw_due act_slice(struct tw_act *act)
 	unsigned int count, i;
 
 	spin_lock(&file->lock);
-	if (act_is_ending(act))
+	if (READ_ONCE(act->ends))
 		act_take_armed(act, &act->take);
 	else
 		tw_read_take(file, &act->take);
@@ -572,7 +560,7 @@ static enum tw_due act_slice(struct tw_act *act)
 		tw_due_wake(file);
 	began = tw_users_charge_agent(file->users, began);
 	for (i = 0; i < count; i++) {
-		act_do(act, act->todo[i]);
+		act_do(act, act->todo[i], act->leases[i]);
 		action_put(act->todo[i]->action);
 		began = tw_users_charge_agent(file->users, began);
 	}
@@ -609,7 +597,7 @@ static void act_run(struct work_struct *work)
 {
 	struct tw_act *act = container_of(to_delayed_work(work), struct tw_act, agent);
 	/* What is seen here to be closed is all done if no more is due. */
-	bool closed = READ_ONCE(act->closed);
+	bool closed = smp_load_acquire(&act->closed);
 	unsigned int slices = ACT_SLICES;
 	enum tw_due due = TW_DUE_SOME;
 	u64 wait;
@@ -664,8 +652,11 @@ struct tw_act *tw_act_new(struct tw_file *file)
 /* tw_act_close() - the last descriptor and mapping of a file are gone: its agent ends it */
 void tw_act_close(struct tw_act *act)
 {
-	/* Queueing is a full barrier: the agent is yet to come, or comes again, and sees it. */
-	WRITE_ONCE(act->closed, true);
+	const struct tw_cells *cells = tw_file_cells(act->file);
+
+	WRITE_ONCE(act->ends, act->file->table.count + (cells ? cells->count : 0));
+	/* Pairs with act_run(), which is yet to come, or comes again. */
+	smp_store_release(&act->closed, true);
 	queue_delayed_work(act_queue, &act->agent, 0);
 }
 

@@ -46,10 +46,11 @@ struct tw_take {
  * @waiter: its place among the watchers of the file
  * @refs: one of the descriptors, then of @agent; one of each group that is about to be killed
  * @closed: nobody else uses the file any more: what is armed acts now
- * @next: then: which entry of the table, or which cell behind them, is looked at next
+ * @ends: then: how many entries of the table, and cells behind them, are yet to be looked at
  * @pending: how many second stages are in the wheel; guarded by the file's lock
  * @take: events of the slice that @agent is in
  * @todo: what is to be done for them
+ * @leases: for which number each is
  * @acted: how many were done
  * @failed: how many could not be done, or were never chosen
  */
@@ -60,10 +61,11 @@ struct tw_act {
 	struct wait_queue_entry waiter;
 	refcount_t refs;
 	bool closed;
-	u64 next;
+	u32 ends;
 	u64 pending;
 	struct tw_take take;
 	struct act_stage *todo[TW_READ_MOST];
+	u64 leases[TW_READ_MOST];
 	atomic64_t acted;
 	atomic64_t failed;
 };

@@ -378,7 +378,7 @@ TRACE_EVENT(twheel_pass,
  */
 TRACE_EVENT(twheel_act,
 	TP_PROTO(u32 wheel, const char *name, u64 number, u32 stage, u32 kind, s32 target,
-		 int result),
+		 s32 result),
 	TP_ARGS(wheel, name, number, stage, kind, target, result),
 	TP_STRUCT__entry(
 		__field(u32,		wheel)
@@ -387,7 +387,7 @@ TRACE_EVENT(twheel_act,
 		__field(u64,		number)
 		__field(u32,		kind)
 		__field(s32,		target)
-		__field(int,		result)
+		__field(s32,		result)
 	),
 	TP_fast_assign(
 		__entry->wheel		= wheel;

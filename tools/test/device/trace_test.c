@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "lib/acts.h"
 #include "lib/device.h"
 #include "lib/mapped.h"
 #include "lib/tap.h"
@@ -191,8 +193,11 @@ TEST(actions_are_traced)
 	struct twheel_act act = {
 		.number = 5,
 		.action = { TWHEEL_ACT_SIGNAL, getpid(), SIGURG, 0 },
+		.then = { TWHEEL_ACT_SIGNAL, getpid(), SIGURG, 0 },
+		.after_ns = MS,
 	};
-	char done[64], *failed = " number=6 stage=1 kind=0 target=0 result=-2";
+	char done[64], *failed = " number=6 stage=1 kind=0 target=0 result=-2\n";
+	char then[64], *any = " number=7 stage=1 kind=3 target=0 result=0\n";
 	int fd = dev_open_setup(&setup);
 	unsigned int i, n, seen = 0;
 	struct line lines[16];
@@ -202,14 +207,25 @@ TEST(actions_are_traced)
 	dev_arm(fd, MS, 5);
 	dev_arm(fd, MS, 6);
 	dev_advance(fd, MS);
-	while (dev_stat(fd, "acted") + dev_stat(fd, "failed") < 2)
-		usleep(1000);
+	act_wait(fd, 2);
+	dev_advance(fd, MS);
+	act_wait(fd, 3);
+	/* Of an action for any number, too, it tells for which one that was. */
+	NEED(act_choose(fd, (struct twheel_act) {
+		.number = TWHEEL_ACT_ANY,
+		.action = act_of(TWHEEL_ACT_EVENTFD, eventfd(0, EFD_CLOEXEC)),
+	}) == 0);
+	dev_arm(fd, MS, 7);
+	dev_advance(fd, MS);
+	act_wait(fd, 4);
 	n = trace_finish(lines, SIZE_OF(lines));
-	CHECK_EQ(line_count(lines, n, "twheel_act"), 2);
-	snprintf(done, sizeof(done), " number=5 stage=1 kind=1 target=%d result=0", getpid());
+	CHECK_EQ(line_count(lines, n, "twheel_act"), 4);
+	snprintf(done, sizeof(done), " number=5 stage=1 kind=1 target=%d result=0\n", getpid());
+	snprintf(then, sizeof(then), " number=5 stage=2 kind=1 target=%d result=0\n", getpid());
 	for (i = 0; i < n; i++)
-		seen += strstr(lines[i].text, done) || strstr(lines[i].text, failed);
-	CHECK_EQ(seen, 2);
+		seen += strstr(lines[i].text, done) || strstr(lines[i].text, failed) ||
+			strstr(lines[i].text, then) || strstr(lines[i].text, any);
+	CHECK_EQ(seen, 4);
 }
 
 /* A cell is armed without a call, so only its event is seen. */
