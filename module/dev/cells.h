@@ -139,8 +139,8 @@ static inline u64 tw_cells_next_check(const struct tw_file *file,
  * years ago looks like one to come. If the kernel has seen it before, it knows better. A stray
  * word is due, at the deadline that the kernel knows at the latest.
  */
-static inline u64 tw_cells_deadline(const struct tw_file *file, const struct twheel_node *node,
-				    u64 word, u64 now)
+static __always_inline u64 tw_cells_deadline(const struct tw_file *file,
+					     const struct twheel_node *node, u64 word, u64 now)
 {
 	u64 ticks = twheel_cell_ticks(word, now), check;
 
