@@ -128,7 +128,7 @@ static void stage_free(struct act_stage *stage)
 {
 	if (stage->kind == TWHEEL_ACT_SIGNAL)
 		put_pid(stage->pid);
-	if (stage->kind == TWHEEL_ACT_EVENTFD && stage->event)
+	if (stage->kind == TWHEEL_ACT_EVENTFD && !IS_ERR(stage->event))
 		eventfd_ctx_put(stage->event);
 	if (stage->kind == TWHEEL_ACT_GROUP && stage->group)
 		fput(stage->group);
@@ -178,24 +178,16 @@ static int stage_find_group(struct act_stage *stage, int fd)
 	       !strcmp(stage->group->f_path.dentry->d_name.name, "cgroup.kill") ? 0 : -EINVAL;
 }
 
-/* Returns 0, -EBADF, -EINVAL, and -ENOSYS of a kernel without eventfd(2). */
-static int stage_find_event(struct act_stage *stage, int fd)
-{
-	struct eventfd_ctx *event = eventfd_ctx_fdget(fd);
-
-	if (IS_ERR(event))
-		return PTR_ERR(event);
-	stage->event = event;
-	return 0;
-}
-
-/* Find what a stage is about, as the caller names it. */
+/*
+ * Find what a stage is about, as the caller names it. Returns 0, -EINVAL, what the functions above
+ * return, and -ENOSYS of a kernel without eventfd(2).
+ */
 static int stage_init(struct act_stage *stage, const struct twheel_action *chosen)
 {
-	stage->kind = chosen->kind;
 	INIT_WORK(&stage->work, group_run);
 	if (chosen->reserved || (chosen->kind != TWHEEL_ACT_SIGNAL && chosen->signal))
 		return -EINVAL;
+	stage->kind = chosen->kind;
 	switch (chosen->kind) {
 	case TWHEEL_ACT_NONE:
 		return chosen->target ? -EINVAL : 0;
@@ -204,7 +196,8 @@ static int stage_init(struct act_stage *stage, const struct twheel_action *chose
 	case TWHEEL_ACT_GROUP:
 		return stage_find_group(stage, chosen->target);
 	case TWHEEL_ACT_EVENTFD:
-		return stage_find_event(stage, chosen->target);
+		stage->event = eventfd_ctx_fdget(chosen->target);
+		return PTR_ERR_OR_ZERO(stage->event);
 	default:
 		return -EINVAL;
 	}
