@@ -227,7 +227,7 @@ bool tw_cells_is_stray(const struct tw_file *file, const struct twheel_node *nod
 
 	if (!most || most == TW_CELLS_NO_BOUND)
 		return false;
-	/* The program has read the clock before it wrote the word: read it after that, not before. */
+	/* The program has read the clock before it wrote the word: read it after that. */
 	now = tw_cells_ticks(file, tw_file_now(file));
 	/* The program has rounded up, the kernel down. */
 	most++;

@@ -430,9 +430,8 @@ static void setuid_make(void)
 }
 
 /* A process of the caller's, which runs that program when it is told to. */
-static pid_t runner_start(char *how)
+static pid_t runner_start(const char *how)
 {
-	char *argv[] = { SETUID, how, NULL };
 	pid_t pid;
 	char c;
 
@@ -442,14 +441,14 @@ static pid_t runner_start(char *how)
 	if (!pid) {
 		NEED(dup2(changes[1], STDOUT_FILENO) == STDOUT_FILENO);
 		NEED(read(changes[1], &c, 1) == 1);
-		execv(SETUID, argv);
+		execl(SETUID, SETUID, how, NULL);
 		_exit(1);
 	}
 	return pid;
 }
 
 /* Returns whether the action could be done. */
-static bool acts_on_runner(char *how)
+static bool acts_on_runner(const char *how)
 {
 	int fd = act_open(TWHEEL_MONOTONIC);
 	pid_t pid = runner_start(how);
