@@ -47,10 +47,12 @@ static struct leases leases_open(uint32_t clock)
 /* Each cell without a bound of its own, or one of them. */
 static void leases_bind(const struct leases *l, uint64_t number, uint64_t most_ns)
 {
-	NEED(act_choose(l->m.fd, (struct twheel_act) {
+	struct twheel_act act = {
 		.number = number, .action = act_of(TWHEEL_ACT_EVENTFD, l->acted),
 		.most_ns = most_ns,
-	}) == 0);
+	};
+
+	NEED(act_choose(l->m.fd, act) == 0);
 }
 
 /* On a clock that stands still, and on one whose ticks are about to wrap. */

@@ -211,10 +211,9 @@ TEST(actions_are_traced)
 	dev_advance(fd, MS);
 	act_wait(fd, 3);
 	/* Of an action for any number, too, it tells for which one that was. */
-	NEED(act_choose(fd, (struct twheel_act) {
-		.number = TWHEEL_ACT_ANY,
-		.action = act_of(TWHEEL_ACT_EVENTFD, eventfd(0, EFD_CLOEXEC)),
-	}) == 0);
+	act = (struct twheel_act) { .number = TWHEEL_ACT_ANY };
+	act.action = act_of(TWHEEL_ACT_EVENTFD, eventfd(0, EFD_CLOEXEC));
+	NEED(act_choose(fd, act) == 0);
 	dev_arm(fd, MS, 7);
 	dev_advance(fd, MS);
 	act_wait(fd, 4);
