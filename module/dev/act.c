@@ -543,7 +543,7 @@ static enum tw_due act_slice(struct tw_act *act)
 	unsigned int count, i;
 
 	spin_lock(&file->lock);
-	if (READ_ONCE(act->ends))
+	if (act->ends)
 		act_take_armed(act, &act->take);
 	else
 		tw_read_take(file, &act->take);
@@ -589,12 +589,15 @@ static void act_end(struct tw_act *act)
 static void act_run(struct work_struct *work)
 {
 	struct tw_act *act = container_of(to_delayed_work(work), struct tw_act, agent);
-	/* What is seen here to be closed is all done if no more is due. */
-	bool closed = smp_load_acquire(&act->closed);
 	unsigned int slices = ACT_SLICES;
 	enum tw_due due = TW_DUE_SOME;
+	bool closed;
 	u64 wait;
 
+	/* With the lock, who closes it uses it no more. If no more is due then, all is done. */
+	spin_lock(&act->file->lock);
+	closed = act->closed;
+	spin_unlock(&act->file->lock);
 	do {
 		wait = tw_users_throttle(act->file->users);
 		/* A timer cannot wait for less. */
@@ -646,11 +649,14 @@ struct tw_act *tw_act_new(struct tw_file *file)
 void tw_act_close(struct tw_act *act)
 {
 	const struct tw_cells *cells = tw_file_cells(act->file);
+	struct tw_file *file = act->file;
 
-	WRITE_ONCE(act->ends, act->file->table.count + (cells ? cells->count : 0));
-	/* Pairs with act_run(), which is yet to come, or comes again. */
-	smp_store_release(&act->closed, true);
+	/* The agent that sees it may end the file at once: have it queued before that. */
+	spin_lock(&file->lock);
+	act->ends = file->table.count + (cells ? cells->count : 0);
+	act->closed = true;
 	queue_delayed_work(act_queue, &act->agent, 0);
+	spin_unlock(&file->lock);
 }
 
 /* tw_act_show() - a part of fdinfo */

@@ -45,8 +45,9 @@ struct tw_take {
  * @agent: takes the events, and acts
  * @waiter: its place among the watchers of the file
  * @refs: one of the descriptors, then of @agent; one of each group that is about to be killed
- * @closed: nobody else uses the file any more: what is armed acts now
- * @ends: then: how many entries of the table, and cells behind them, are yet to be looked at
+ * @closed: nobody else uses the file any more: what is armed acts now; guarded by the file's lock
+ * @ends: then: how many entries of the table, and cells behind them, are yet to be looked at;
+ *	likewise
  * @pending: how many second stages are in the wheel; guarded by the file's lock
  * @take: events of the slice that @agent is in
  * @todo: what is to be done for them
