@@ -406,7 +406,8 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		unsigned int room = min_t(size_t, iov_iter_count(to) / size, READ_MOST);
 
 		ret = done ? 0 : -EINVAL;
-		if (!room)
+		/* A reader that has waited since before the setup: the agent takes the events. */
+		if (!room || (ready && file->act))
 			break;
 		ret = ready ? read_some(file, to, size, &room, all, &due) : 0;
 		if (ret > 0) {

@@ -2,6 +2,7 @@
 /* Files that act: what comes of a timer and of a cell. */
 #define _GNU_SOURCE
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -167,6 +168,40 @@ TEST(has_no_events)
 	dev_advance(fd, MS);
 	CHECK_ERR(read(fd, &event, sizeof(event)), EINVAL);
 	signal_take(DONE);
+}
+
+static void *reader_waits(void *fd)
+{
+	struct twheel_event event;
+
+	return (void *)(long)(read(*(int *)fd, &event, sizeof(event)) < 0 ? errno : 0);
+}
+
+/* Who has waited for events since before the setup does not get them. */
+TEST(a_reader_was_there_before)
+{
+	struct twheel_setup setup = { .flags = TWHEEL_SETUP_ACT };
+	enum { READERS = 4, TIMERS = 100 };
+	int fd = dev_open_flags(0);
+	pthread_t readers[READERS];
+	unsigned int i;
+	void *error;
+
+	signals_hold();
+	for (i = 0; i < READERS; i++)
+		NEED(pthread_create(&readers[i], NULL, reader_waits, &fd) == 0);
+	usleep(50000);
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	act_tell(fd, 1, DONE);
+	for (i = 1; i <= TIMERS; i++) {
+		dev_arm(fd, 0, 1);
+		act_wait(fd, i);
+	}
+	CHECK_EQ(dev_stat(fd, "acted"), TIMERS);
+	for (i = 0; i < READERS; i++) {
+		NEED(pthread_join(readers[i], &error) == 0);
+		CHECK_EQ((long)error, EINVAL);
+	}
 }
 
 TEST(an_eventfd)
