@@ -57,6 +57,12 @@ USER_OTHER = {
     "read-64-swept": "the kernel had found them before they were due",
     "idle-server": "a second, in the kernel; each is extended once a second",
     "idle-server-alarms": "a second",
+    **dict.fromkeys(("act-stopped", "act-beside-loops", "act-throttled", "act-frozen"),
+                    "from the tick until a signal's handler runs, the worst"),
+    "act-group": "from the tick until five processes are dead, the worst",
+    **dict.fromkeys(("act-first", "act-last"), "from the tick on, all leases on one"),
+    "close-last": "until all leases of a closed file have acted",
+    "feed": "of twheel_guard_feed(), without its reading of the clock",
     "arm-long": "10 000 a second for 5 s or 60 s, 90 % cancelled, all that costs included",
 }
 # The goals of 1.0: see CONTRIBUTING.md for what a missed one means.
@@ -102,6 +108,11 @@ USER_GOALS = (
     ("ioctl", "3-ms", "lone-epoll-once", 1.2, True),
     ("ioctl", "3-ms", "lone-epoll-periodic", 1.1, True),
     ("ioctl", "3-ms", "wake-epoll", 1.1, True),
+    *(("cells", "lease", f"act-{how}", most, False) for how, most in (
+        ("stopped", 50000), ("beside-loops", 50000), ("throttled", 1500000),
+        ("frozen", 50000), ("group", 5000000), ("first", 50000), ("last", 100000000))),
+    ("cells", "lease", "close-last", 100000000, False),
+    ("cells", "lease", "feed", 50, False),
 )
 # Operation and at most, times what timer_list takes
 NATIVE_GOALS = (("arm-many", 0.25), ("cancel-many", 0.25), ("extend", 0.12))

@@ -81,7 +81,7 @@ static void measure_reading_cells(bool swept)
 	uint64_t due = now_ns() / MS * MS + HEADSTART;
 	struct twheel_cells cells;
 	struct twheel_event event;
-	int fd = wheel_open_cells(&cells, plan.count);
+	int fd = wheel_open_cells(&cells, plan.count, 0);
 
 	COST_OF_EACH(n, twheel_cell_arm(&cells, n, due, NULL));
 	if (swept) {

@@ -91,9 +91,9 @@ int wheel_open(void)
 	return wheel_open_setup((struct twheel_setup){ .max_timers = plan.count + 1 });
 }
 
-int wheel_open_cells(struct twheel_cells *cells, uint32_t count)
+int wheel_open_cells(struct twheel_cells *cells, uint32_t count, uint32_t flags)
 {
-	int fd = wheel_open_setup((struct twheel_setup){ .max_cells = count });
+	int fd = wheel_open_setup((struct twheel_setup){ .max_cells = count, .flags = flags });
 	char *byte;
 
 	device_need(twheel_cells_map(cells, fd), "mapping the cells");
@@ -124,6 +124,8 @@ static const struct {
 	{ "alone", measure_alone, true },
 	{ "server", measure_idle_server, true },
 	{ "traffic", measure_traffic, true },
+	{ "leases", measure_leases, true },
+	{ "feeds", measure_feeds, false },
 };
 
 int main(int argc, char **argv)

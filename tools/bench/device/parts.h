@@ -35,9 +35,9 @@ struct stopwatch {
 void stopwatch_start(struct stopwatch *watch);
 double stopwatch_stop(const struct stopwatch *watch);
 
-/* A wheel for as many timers, and one with cells. */
+/* A wheel for as many timers, and one with cells, which acts if @flags say so. */
 int wheel_open(void);
-int wheel_open_cells(struct twheel_cells *cells, uint32_t count);
+int wheel_open_cells(struct twheel_cells *cells, uint32_t count, uint32_t flags);
 
 /* An epoll that watches a descriptor. */
 int epoll_of(int fd);
@@ -65,5 +65,7 @@ void measure_cells(void);
 void measure_alone(void);
 void measure_idle_server(void);
 void measure_traffic(void);
+void measure_leases(void);
+void measure_feeds(void);
 
 #endif

@@ -142,7 +142,7 @@ void measure_traffic(void)
 {
 	struct twheel *wheel = twheel_create(NULL);
 	struct twheel_cells cells;
-	int fd = wheel_open_cells(&cells, TRAFFIC_COUNT);
+	int fd = wheel_open_cells(&cells, TRAFFIC_COUNT, 0);
 	uint32_t number;
 	double none;
 

@@ -78,7 +78,7 @@ static double server_run(bool pretend)
 	double busy;
 	int fd, epoll;
 
-	fd = wheel_open_cells(&cells, plan.count);
+	fd = wheel_open_cells(&cells, plan.count, 0);
 	epoll = epoll_of(fd);
 	if (pretend)
 		cells_pretend(&cells);
