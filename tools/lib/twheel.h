@@ -37,21 +37,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "twheel/language.h"
+
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef TWHEEL_API
-#define TWHEEL_API	__attribute__((visibility("default")))
-#endif
-
-/* Private: a conversion and a null pointer that C++ has, too, and its warnings do not mind. */
-#ifdef __cplusplus
-#define TWHEEL_CAST(type, value)	static_cast<type>(value)
-#define TWHEEL_NULL	nullptr
-#else
-#define TWHEEL_CAST(type, value)	((type)(value))
-#define TWHEEL_NULL	NULL
 #endif
 
 /*

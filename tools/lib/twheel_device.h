@@ -25,21 +25,10 @@
 
 #include <linux/twheel.h>
 
+#include "twheel/language.h"
+
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#define TWHEEL_API	__attribute__((visibility("default")))
-
-/* Private: as in twheel.h. */
-#ifndef TWHEEL_CAST
-#ifdef __cplusplus
-#define TWHEEL_CAST(type, value)	static_cast<type>(value)
-#define TWHEEL_NULL	nullptr
-#else
-#define TWHEEL_CAST(type, value)	((type)(value))
-#define TWHEEL_NULL	NULL
-#endif
 #endif
 
 /*

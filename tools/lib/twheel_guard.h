@@ -31,23 +31,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "twheel/language.h"
+
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef TWHEEL_API
-#define TWHEEL_API	__attribute__((visibility("default")))
-#endif
-
-/* Private: as in twheel.h. */
-#ifndef TWHEEL_CAST
-#ifdef __cplusplus
-#define TWHEEL_CAST(type, value)	static_cast<type>(value)
-#define TWHEEL_NULL	nullptr
-#else
-#define TWHEEL_CAST(type, value)	((type)(value))
-#define TWHEEL_NULL	NULL
-#endif
 #endif
 
 /** TWHEEL_GUARD_LEASES - how many a guard has, with the main one */

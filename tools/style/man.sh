@@ -82,8 +82,9 @@ for page in "$man"/*.3; do
 		grep -qE "\b${name}(\(| \{$)" "$ROOT"/tools/lib/twheel/*.h* ||
 		die "$name.3 is about nothing that the library has"
 done
-# Its headers for event loops: one page has all, and a link for each call.
+# Its headers for event loops, all but a private one: one page has all, and a link for each call.
 for header in "$ROOT"/tools/lib/twheel/*; do
+	[ "${header##*/}" != language.h ] || continue
 	echo "twheel/${header##*/}"
 done | says twheel_loop.3 In "headers for event loops"
 sed -nE 's/.*\b(twheel_[a-z]+_(start|stop))\(.*/\1/p' "$ROOT"/tools/lib/twheel/* |
