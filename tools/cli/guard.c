@@ -4,10 +4,11 @@
  *
  * The command feeds leases: words of shared memory, each a deadline. A lease has a timeout which
  * never changes, and none is shorter than --timeout. So the guard sleeps until the earliest
- * deadline that it knows, or that one opened meanwhile can have. The command need not wake it,
- * and a feed is one store. When a lease has run out, the command gets a signal, and after the
- * grace all that came of it is killed. The guard stands outside of what it kills, touches no
- * file and waits for nobody until that is done: its messages come last.
+ * deadline that it knows, or that one opened meanwhile can have. The command need not wake it.
+ * When a lease has run out, the command gets a signal, and after the grace all that came of it is
+ * killed. The kernel does that where it may, and the guard then sees that it has. The guard stands
+ * outside of what it kills, touches no file and waits for nobody until that is done: its messages
+ * come last.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -66,6 +67,7 @@ struct guard {
 
 	bool triggered;		/* it has asked to be acted upon */
 	bool refused;		/* it has asked for a timeout that is too short */
+	pid_t command;		/* its number, also when it has ended */
 	int status;		/* of the command, once it has ended */
 	char why[192];		/* it was acted upon; empty: it was not */
 	uint64_t kill_ns;	/* when all that is left is killed; till then NEVER: watch */
@@ -145,7 +147,11 @@ static void guard_set_environment(const struct guard *guard)
 {
 	char number[32];
 
-	snprintf(number, sizeof(number), "%d", guard->leases.fd);
+	if (guard->leases.memory->map_bytes)
+		snprintf(number, sizeof(number), "%d,%d", guard->leases.fd,
+			 guard->leases.kernel.fd);
+	else
+		snprintf(number, sizeof(number), "%d", guard->leases.fd);
 	setenv("TWHEEL_GUARD", number, 1);
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
@@ -168,6 +174,9 @@ _Noreturn static void guard_become_command(const struct guard *guard, int go, ch
 		err(STATUS_GUARD_FAILED, "pipe");
 	guard_set_environment(guard);
 	fcntl(guard->leases.fd, F_SETFD, 0);
+	/* What is in memory was written after this process was made. */
+	if (guard->leases.memory->map_bytes)
+		fcntl(guard->leases.kernel.fd, F_SETFD, 0);
 	signal(SIGPIPE, guard->pipe);
 	sigprocmask(SIG_SETMASK, &guard->mask, NULL);
 	exit(run_command(argv));
@@ -199,6 +208,22 @@ static const char *guard_favour_itself(void)
 		"it may neither lock its memory nor run with SCHED_FIFO";
 }
 
+/* Say once how the command is guarded. */
+static void guard_introduce(const struct guard *guard, const char *favours)
+{
+	const struct group *group = &guard->group;
+	const char *missing = guard->leases.kernel.why;
+
+	warnx("process %d is guarded in %s%s; the guard is process %d, %s; %s%s%s",
+	      (int)group->main, group->path[0] ? "the control group " :
+	      "no control group of its own, as a parent of all that comes of it",
+	      group->path[0] ? group->name : "", (int)getpid(), favours,
+	      missing ? "it does not survive being killed, frozen, or throttled with a group above; /dev/twheel: " :
+	      "the kernel acts by /dev/twheel, ", missing ? missing :
+	      group->kill >= 0 ? "on all of the group" : "on the process alone",
+	      missing ? "" : ", whatever becomes of the guard");
+}
+
 static void guard_start(struct guard *guard, char **argv)
 {
 	const char *favours;
@@ -223,19 +248,18 @@ static void guard_start(struct guard *guard, char **argv)
 		close(go[1]);
 		guard_become_command(guard, go[0], argv);
 	}
+	guard->command = main;
 	group_join(&guard->group, main);
+	leases_begin(&guard->leases, &guard->group, guard->signal, guard->grace_ns);
 	favours = guard_favour_itself();
 	/* From then on, whoever reads this may hang. */
 	if (guard->verbose)
-		warnx("process %d is guarded in %s%s; the guard is process %d, %s; it does not survive being killed, frozen, or throttled with a group above",
-		      (int)main, guard->group.path[0] ? "the control group " :
-		      "no control group of its own, as a parent of all that comes of it",
-		      guard->group.path[0] ? guard->group.name : "", (int)getpid(), favours);
+		guard_introduce(guard, favours);
 	close(go[0]);
 	close(go[1]);
 }
 
-/* The only place where it waits. Once the device can act, it is told of the deadline here. */
+/* The only place where it waits. */
 static void guard_wait(const struct guard *guard, uint64_t until)
 {
 	const struct itimerspec when = {
@@ -279,6 +303,7 @@ static void guard_take_notices(struct guard *guard)
 static void guard_act(struct guard *guard, const struct lease *lease, uint64_t now)
 {
 	char late[32], name[32];
+	bool kernel;
 	int length;
 
 	if (lease)
@@ -288,15 +313,36 @@ static void guard_act(struct guard *guard, const struct lease *lease, uint64_t n
 				  lease->stray ? ", and its word is no deadline" : "");
 	else
 		length = snprintf(guard->why, sizeof(guard->why), "WATCHDOG=trigger came");
+	/* What the guard has begun, it also ends. */
+	if (!lease)
+		leases_end(&guard->leases);
 	guard->kill_ns = now;
 	if (guard->signal == SIGKILL)
 		return;
-	snprintf(guard->why + length, sizeof(guard->why) - length, ": %s to process %d",
-		 signal_text(guard->signal, name, sizeof(name)), (int)guard->group.main);
+	kernel = lease && guard->leases.kernel.fd >= 0;
+	snprintf(guard->why + length, sizeof(guard->why) - length, ": %s%s to process %d",
+		 kernel ? "the kernel sent " : "", signal_text(guard->signal, name, sizeof(name)),
+		 (int)guard->command);
 	guard->kill_ns += guard->grace_ns;
-	kill(guard->group.main, guard->signal);
+	if (!guard->group.main)
+		return;
+	if (!kernel)
+		kill(guard->group.main, guard->signal);
 	/* A stopped process has to run to handle it. */
 	kill(guard->group.main, SIGCONT);
+}
+
+/* The command has ended. Its leases are not watched any more, unless one of them has ended it. */
+static void guard_end_watch(struct guard *guard, uint64_t now)
+{
+	const struct lease *lease = leases_acted(&guard->leases);
+
+	if (lease) {
+		guard_act(guard, lease, now);
+		return;
+	}
+	leases_end(&guard->leases);
+	guard->kill_ns = now + guard->grace_ns;
 }
 
 /* Do what is due. Returns when it has to be looked at next. */
@@ -334,11 +380,12 @@ static void guard_watch(struct guard *guard)
 		guard_take_notices(guard);
 		now = clock_now(guard->clock);
 		if (group_reap(&guard->group, &guard->status) && guard->kill_ns == NEVER)
-			guard->kill_ns = now + guard->grace_ns;
+			guard_end_watch(guard, now);
 		if (!guard->group.main && group_empty(&guard->group))
 			break;
 		guard_wait(guard, guard_look(guard, now));
 	}
+	leases_end(&guard->leases);
 	group_remove(&guard->group);
 }
 
@@ -398,9 +445,9 @@ static int guard_run(int argc, char **argv)
 		usage_error("--timeout is missing");
 	if (clock_settable(guard.clock))
 		usage_error("the clock of a guard is monotonic or boottime: others can be set");
-	if (guard.timeout_ns > INT64_MAX / 2 || guard.start_ns > INT64_MAX / 2 ||
-	    guard.grace_ns > INT64_MAX / 2)
-		usage_error("a guard does not wait for 146 years");
+	if (guard.timeout_ns > TWHEEL_GUARD_TIMEOUT_MAX ||
+	    guard.start_ns > TWHEEL_GUARD_TIMEOUT_MAX || guard.grace_ns > TWHEEL_GUARD_TIMEOUT_MAX)
+		usage_error("a guard does not wait for more than 50 days");
 	if (guard.start_ns && guard.start_ns < guard.timeout_ns)
 		usage_error("--start is at least --timeout");
 	guard.signal = signal_by_name(signal_name);
@@ -419,7 +466,7 @@ static int guard_run(int argc, char **argv)
 
 const struct command guard_command = {
 	.name = "guard",
-	.summary = "run a command, and act when it hangs; needs no module",
+	.summary = "run a command, and act when it hangs; also without the module",
 	.help = "usage: twheel guard --timeout DURATION [OPTION]... [--] COMMAND [ARGUMENT]...\n\n"
 		"Runs COMMAND. If it does not feed its guard for DURATION, it gets a signal, and\n"
 		"after the grace all that came of it is killed. twheel-guard(1) shows how a program\n"

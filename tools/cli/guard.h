@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The parts of twheel guard, which know nothing of each other. Leases are in memory that the
- * command writes to. A group of processes ends with the command. There is systemd's protocol.
+ * The parts of twheel guard. Leases are in memory that the command writes to. The kernel acts when
+ * they run out, where it may, and else the guard. A group of processes ends with the command. There
+ * is systemd's protocol.
  */
 #ifndef TWHEEL_CLI_GUARD_H
 #define TWHEEL_CLI_GUARD_H
@@ -11,14 +12,46 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../lib/twheel_device.h"
 #include "../lib/twheel_guard.h"
+
+struct group;
+
+/* A descriptor in the place of @low: shells have the lower ones for redirections. */
+int guard_high_descriptor(int low);
+
+/**
+ * struct kernel - the file of /dev/twheel that acts when leases run out
+ * @fd: a descriptor of it, which the command inherits; -1: the guard has to act
+ * @why: why that is
+ * @cells: those of the leases
+ * @act: what it does
+ */
+struct kernel {
+	int fd;
+	const char *why;
+	struct twheel_cells cells;
+	struct twheel_act act;
+};
+
+/* Open the device, and have @memory say where the cells are. False: it may not, or cannot. */
+bool kernel_open(struct kernel *kernel, uint32_t clock, struct twheel_guard_memory *memory);
+
+/* Choose what is done to the command. False: it cannot be chosen, and the file is closed. */
+bool kernel_begin(struct kernel *kernel, const struct group *group, int signal, uint64_t grace_ns);
+
+/* What is in the cell of a lease, from now on, counts for at most so long. */
+void kernel_choose(const struct kernel *kernel, uint32_t number, uint64_t most_ns);
+
+/* Take that back; of %TWHEEL_ACT_ANY, what is done at all. */
+void kernel_forget(const struct kernel *kernel, uint64_t number);
 
 /**
  * struct lease - what the guard knows of a lease, whatever is in memory later
  * @owner: of struct twheel_guard_slot; 0: it is not open
- * @fed_ns: the last good word; a later one is a feed
- * @deadline_ns: when it runs out: that word, unless it was given more time
- * @timeout_ns: as it was when the lease was opened
+ * @fed_ns: the last good deadline; a later one is a feed
+ * @deadline_ns: when it runs out: then, unless it was given more time
+ * @timeout_ns: the longest that a feed counts for, as it was when the lease was opened
  * @forgiven: it has got a timeout more, and was not fed since
  * @stray: its word is none that a feed has written
  * @name: without what a terminal would take for an order
@@ -37,9 +70,12 @@ struct lease {
  * struct leases - all of them
  * @memory: what the command sees; nothing there is believed
  * @fd: the descriptor of it, which the command inherits
- * @key: that of the memory, whatever is there later
+ * @main: the main lease, as a program has it; other cells come after that of it
+ * @stride: from one cell to the next
+ * @kernel: what acts, if it may
  * @clock: enum twheel_clock_id, monotonic or boottime
  * @timeout_ns: the shortest timeout, and the first of the main lease
+ * @start_ns: that of the main lease until it is fed
  * @looked_ns: when they were looked at
  * @look_ns: when they were to be looked at next
  * @known: what is known of each
@@ -47,19 +83,31 @@ struct lease {
 struct leases {
 	struct twheel_guard_memory *memory;
 	int fd;
-	uint64_t key;
+	struct twheel_guard_lease main;
+	uint32_t stride;
+	struct kernel kernel;
 	uint32_t clock;
 	uint64_t timeout_ns;
+	uint64_t start_ns;
 	uint64_t looked_ns;
 	uint64_t look_ns;
 	struct lease known[TWHEEL_GUARD_LEASES];
 };
 
-/* All closed but the main one, which runs for @start_ns at first. False: errno says why. */
+/* All closed. False: errno says why. */
 bool leases_create(struct leases *leases, uint32_t clock, uint64_t timeout_ns, uint64_t start_ns);
+
+/* Open the main one, before the command begins. What is done to it is for the kernel. */
+void leases_begin(struct leases *leases, const struct group *group, int signal, uint64_t grace_ns);
 
 /* Look at all of them. The one that ran out first, or NULL, and then @look_ns says when next. */
 const struct lease *leases_look(struct leases *leases, uint64_t now);
+
+/* What the kernel has acted for, or NULL. */
+const struct lease *leases_acted(struct leases *leases);
+
+/* The kernel does nothing any more. */
+void leases_end(struct leases *leases);
 
 /* Feed the main lease, as the command would. */
 void leases_feed(struct leases *leases);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The leases of twheel guard. There are so few that a loop over all of them is enough: no wheel
- * is needed. A word in memory counts as a deadline only if it is later than the word before, and
+ * is needed. A word in a cell counts as a deadline only if it is later than the one before, and
  * no later than a timeout from now. What else is there was not written by a feed: the lease goes
- * on with its last good deadline. So no stray write ends the watch.
+ * on with its last good deadline. So no stray write ends the watch. The kernel has the same rules.
+ * Where it acts, the guard only sees that it has.
  *
  * The guard looks at least four times in the shortest timeout. If it comes late by more than one
  * of these quarters, it did not run itself: the machine was paused, or the guard was stopped. The
  * command may have been, too. So each lease gets its timeout once more. With boottime it does
- * not: there, the time that nobody could use counts, too.
+ * not: there, the time that nobody could use counts, too. Nor does it where the kernel acts.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <linux/twheel.h>
@@ -26,6 +26,9 @@
 
 /* How often a lease is read that changes meanwhile. */
 #define READS_MOST	3
+
+/* How soon it is looked again whether the kernel has acted for a lease that ran out. */
+#define LOOK_AGAIN	10000000ULL
 
 /* No process has this number and opens slots for the first time. */
 #define OWNER_NOBODY	1
@@ -40,70 +43,140 @@ static const clockid_t lease_clocks[] = {
 #define MFD_NOEXEC_SEAL	8U
 #endif
 
-/* Shells have the lower descriptors for redirections. */
-#define LEASE_FD_LEAST	100
-
 static int lease_memfd(void)
 {
 	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int low = memfd_create("twheel-guard", flags | MFD_NOEXEC_SEAL), fd;
+	int fd = memfd_create("twheel-guard", flags | MFD_NOEXEC_SEAL);
 
-	if (low < 0 && errno == EINVAL)
-		low = memfd_create("twheel-guard", flags);
-	fd = fcntl(low, F_DUPFD_CLOEXEC, LEASE_FD_LEAST);
-	if (fd < 0)
-		return low;
-	close(low);
-	return fd;
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("twheel-guard", flags);
+	return fd < 0 ? fd : guard_high_descriptor(fd);
 }
 
 /* Nobody makes the memory smaller, so that the guard can always read it. */
 static struct twheel_guard_memory *lease_memory(int fd)
 {
-	void *memory;
-
 	if (ftruncate(fd, sizeof(struct twheel_guard_memory)) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return NULL;
-	memory = mmap(NULL, sizeof(struct twheel_guard_memory), PROT_READ | PROT_WRITE, MAP_SHARED,
-		      fd, 0);
-	return memory == MAP_FAILED ? NULL : memory;
+	return twheel_guard_map(fd, sizeof(struct twheel_guard_memory));
+}
+
+static struct twheel_cell *lease_cell(const struct leases *leases, uint32_t number)
+{
+	return twheel_guard_cell(leases->main.cell, leases->stride, number);
+}
+
+static uint64_t lease_word(const struct leases *leases, uint32_t number)
+{
+	return __atomic_load_n(&lease_cell(leases, number)->word, __ATOMIC_SEQ_CST);
+}
+
+/* Whether the kernel acts. */
+static bool leases_have_kernel(const struct leases *leases)
+{
+	return leases->kernel.fd >= 0;
+}
+
+/* Where the cells are, and that no lease is open. */
+static void leases_place_cells(struct leases *leases)
+{
+	static const unsigned int opener = 1;
+	struct twheel_guard_memory *memory = leases->memory;
+	char *first = leases_have_kernel(leases) ? leases->kernel.cells.cells :
+						   (char *)&memory->slots[0].cell;
+	uint32_t i;
+
+	leases->stride = memory->cell_stride;
+	leases->main = (struct twheel_guard_lease) {
+		.cell = (void *)first, .slot = &memory->slots[0], .opener = &opener,
+		.base_ns = TWHEEL_GUARD_TICK - 1 - memory->origin_ns,
+		.clock = memory->clock, .device = leases->kernel.fd,
+	};
+	for (i = 0; i < TWHEEL_GUARD_LEASES; i++)
+		__atomic_store_n(&lease_cell(leases, i)->word,
+				 twheel_cell_word(0, TWHEEL_CELL_CANCELLED, 0), __ATOMIC_SEQ_CST);
+}
+
+/* Without the device, each cell is in its slot. */
+static void leases_leave_kernel(struct leases *leases)
+{
+	struct twheel_guard_memory *memory = leases->memory;
+
+	memory->origin_ns = 0;
+	memory->cell_stride = sizeof(memory->slots[0]);
+	memory->cells_offset = offsetof(struct twheel_guard_memory, slots);
+	memory->map_bytes = 0;
 }
 
 bool leases_create(struct leases *leases, uint32_t clock, uint64_t timeout_ns, uint64_t start_ns)
 {
 	struct twheel_guard_memory *memory;
-	struct lease *main = &leases->known[0];
-	uint32_t i;
 
 	leases->fd = lease_memfd();
-	if (leases->fd < 0)
+	memory = leases->fd < 0 ? NULL : lease_memory(leases->fd);
+	if (!memory)
 		return false;
-	memory = lease_memory(leases->fd);
-	if (!memory || getrandom(&leases->key, sizeof(leases->key), 0) < 0)
-		return false;
-	memory->key = leases->key;
 	memory->magic = TWHEEL_GUARD_MAGIC;
 	memory->timeout_ns = timeout_ns;
 	memory->clock = lease_clocks[clock];
-	for (i = 0; i < TWHEEL_GUARD_LEASES; i++)
-		memory->slots[i].deadline_ns = twheel_guard_closed(leases->key, i);
-
 	leases->memory = memory;
 	leases->clock = clock;
 	leases->timeout_ns = timeout_ns;
-	leases->looked_ns = clock_now(clock);
-	leases->look_ns = leases->looked_ns + timeout_ns / LOOKS;
+	leases->start_ns = start_ns ? start_ns : timeout_ns;
+	if (!kernel_open(&leases->kernel, clock, memory))
+		leases_leave_kernel(leases);
+	leases_place_cells(leases);
+	return true;
+}
+
+/*
+ * The main lease has a timeout from now on. A feed may make this deadline an earlier one. It has
+ * run out if it is not pending any more.
+ */
+static void lease_arm_main(struct leases *leases, uint64_t timeout_ns)
+{
+	struct lease *main = &leases->known[0];
+	uint64_t tick;
+	__u64 word;
+
+	leases->main.timeout_ns = timeout_ns;
+	tick = twheel_guard_lease_tick(&leases->main);
+	word = lease_word(leases, 0);
+	do {
+		if (main->owner && !twheel_guard_is_pending(word))
+			return;
+	} while (!twheel_guard_replace(leases->main.cell, &word,
+				       twheel_cell_word(TWHEEL_GUARD_START, TWHEEL_CELL_PENDING,
+							tick)));
+	twheel_guard_submit(leases->main.cell, tick, leases->kernel.fd, 0);
+}
+
+void leases_begin(struct leases *leases, const struct group *group, int signal, uint64_t grace_ns)
+{
+	struct twheel_guard_slot *slot = &leases->memory->slots[0];
+	struct lease *main = &leases->known[0];
+
+	if (leases_have_kernel(leases)) {
+		if (kernel_begin(&leases->kernel, group, signal, grace_ns)) {
+			kernel_choose(&leases->kernel, 0, leases->start_ns);
+		} else {
+			leases_leave_kernel(leases);
+			leases_place_cells(leases);
+		}
+	}
+	leases->looked_ns = clock_now(leases->clock);
+	leases->look_ns = leases->looked_ns + leases->timeout_ns / LOOKS;
+	lease_arm_main(leases, leases->start_ns);
 	strcpy(main->name, "main");
 	main->owner = getpid();
-	main->timeout_ns = timeout_ns;
+	main->timeout_ns = leases->timeout_ns;
 	main->fed_ns = leases->looked_ns;
-	main->deadline_ns = leases->looked_ns + (start_ns ? start_ns : timeout_ns);
-	strcpy(memory->slots[0].name, main->name);
-	memory->slots[0].owner = main->owner;
-	memory->slots[0].timeout_ns = timeout_ns;
-	memory->slots[0].deadline_ns = main->deadline_ns;
-	return true;
+	main->deadline_ns = leases->looked_ns + leases->start_ns;
+	leases->main.timeout_ns = leases->timeout_ns;
+	strcpy(slot->name, main->name);
+	slot->owner = main->owner;
+	slot->timeout_ns = leases->timeout_ns;
 }
 
 static void lease_copy_name(struct lease *lease, const char *name)
@@ -122,7 +195,7 @@ static void lease_copy_name(struct lease *lease, const char *name)
 static void lease_learn(const struct leases *leases, struct lease *lease, uint64_t owner,
 			uint64_t timeout_ns)
 {
-	if (timeout_ns < leases->timeout_ns || timeout_ns > INT64_MAX / 2)
+	if (timeout_ns < leases->timeout_ns || timeout_ns > TWHEEL_GUARD_TIMEOUT_MAX)
 		timeout_ns = leases->timeout_ns;
 	lease->owner = owner;
 	lease->timeout_ns = timeout_ns;
@@ -139,6 +212,38 @@ static uint64_t lease_owner(const struct twheel_guard_slot *slot)
 	return owner ? owner : OWNER_NOBODY;
 }
 
+/* How long after @now the deadline in a word is. */
+static int64_t lease_ahead(const struct leases *leases, uint64_t word, uint64_t now)
+{
+	return twheel_guard_ahead(word, leases->main.base_ns, now);
+}
+
+/*
+ * Whether a word has a deadline that a feed has written, be it past or to come. The kernel keeps
+ * that where it has acted.
+ */
+static bool lease_has_deadline(const struct leases *leases, uint64_t word)
+{
+	return twheel_guard_is_pending(word) ||
+	       (leases_have_kernel(leases) && twheel_cell_state(word) == TWHEEL_CELL_FIRED);
+}
+
+/*
+ * Whether a word is what closing a lease leaves: its deadline is no earlier than the last one.
+ * Where no lease is open, any word is that which the kernel need not look at, or which is closed.
+ */
+static bool lease_is_closed(const struct leases *leases, const struct lease *lease, uint64_t word)
+{
+	bool closed = twheel_cell_state(word) == TWHEEL_CELL_CANCELLED && !(word & 1);
+	uint64_t now = clock_now(leases->clock);
+	int64_t ahead = lease_ahead(leases, word, now);
+
+	if (!lease->owner)
+		return leases_have_kernel(leases) ? !lease_has_deadline(leases, word) : closed;
+	return closed && now + ahead >= lease->fed_ns &&
+	       ahead <= (int64_t)(lease->timeout_ns + TWHEEL_GUARD_TICK);
+}
+
 /* The word of a lease, and what that is about if it is not known. False: it changes just now. */
 static bool lease_read(const struct leases *leases, uint32_t i, struct lease *lease, uint64_t *word)
 {
@@ -146,9 +251,9 @@ static bool lease_read(const struct leases *leases, uint32_t i, struct lease *le
 	uint64_t owner = lease_owner(slot), timeout_ns;
 	char name[TWHEEL_GUARD_NAME_MAX + 1];
 
-	*word = __atomic_load_n(&slot->deadline_ns, __ATOMIC_ACQUIRE);
+	*word = lease_word(leases, i);
 	/* The main one is the guard's own. */
-	if (!i || *word == twheel_guard_closed(leases->key, i) || owner == lease->owner)
+	if (!i || lease_is_closed(leases, lease, *word) || owner == lease->owner)
 		return true;
 	timeout_ns = __atomic_load_n(&slot->timeout_ns, __ATOMIC_RELAXED);
 	memcpy(name, slot->name, sizeof(name));
@@ -157,33 +262,56 @@ static bool lease_read(const struct leases *leases, uint32_t i, struct lease *le
 		return false;
 	lease_learn(leases, lease, owner, timeout_ns);
 	lease_copy_name(lease, name);
+	/* Another choice would stop what is to come. */
+	if (twheel_guard_is_pending(*word))
+		kernel_choose(&leases->kernel, i, lease->timeout_ns);
 	return true;
 }
 
-/* Bring what is known of a lease up to date. Whether it is open. */
-static bool lease_look(struct leases *leases, uint32_t i)
+/* A lease was closed. A longer one may have its slot, once the kernel has no bound for it. */
+static void lease_leave(const struct leases *leases, uint32_t i)
+{
+	struct twheel_guard_slot *slot = &leases->memory->slots[i];
+	uint64_t owner = __atomic_load_n(&slot->owner, __ATOMIC_ACQUIRE);
+	uint64_t next = ((owner >> 32) + 1) << 32;
+
+	if ((uint32_t)owner || !slot->timeout_ns ||
+	    !__atomic_compare_exchange_n(&slot->owner, &owner, next | getpid(), 0,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	kernel_forget(&leases->kernel, i);
+	__atomic_store_n(&slot->timeout_ns, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->owner, next, __ATOMIC_RELEASE);
+}
+
+/* Bring what is known of a lease up to date. Whether it is open; with @word as it was. */
+static bool lease_look(struct leases *leases, uint32_t i, uint64_t *word)
 {
 	struct lease *lease = &leases->known[i];
 	unsigned int reads = 0;
-	uint64_t word, now;
+	int64_t ahead;
+	uint64_t now;
 
-	while (!lease_read(leases, i, lease, &word) && ++reads < READS_MOST)
+	while (!lease_read(leases, i, lease, word) && ++reads < READS_MOST)
 		;
-	if (i && word == twheel_guard_closed(leases->key, i)) {
+	if (i && lease_is_closed(leases, lease, *word)) {
 		lease->owner = 0;
+		lease_leave(leases, i);
 		return false;
 	}
 	/* After the word, so that a feed meanwhile is not beyond it. */
 	now = clock_now(leases->clock);
+	ahead = lease_ahead(leases, *word, now);
 	if (reads == READS_MOST) {
 		lease_learn(leases, lease, OWNER_NOBODY, leases->timeout_ns);
 		lease->deadline_ns = now + leases->timeout_ns;
-	} else if (word > lease->fed_ns && word <= now + lease->timeout_ns) {
-		lease->fed_ns = word;
-		lease->deadline_ns = word;
+	} else if (lease_has_deadline(leases, *word) && now + ahead > lease->fed_ns &&
+		   ahead <= (int64_t)(lease->timeout_ns + TWHEEL_GUARD_TICK)) {
+		lease->fed_ns = now + ahead;
+		lease->deadline_ns = now + ahead;
 		lease->forgiven = false;
 	}
-	lease->stray = word != lease->fed_ns;
+	lease->stray = !lease_has_deadline(leases, *word) || now + ahead != lease->fed_ns;
 	return true;
 }
 
@@ -196,47 +324,99 @@ static void lease_forgive(struct lease *lease, uint64_t now)
 	lease->forgiven = true;
 }
 
+/* The tick of the deadline in a word, of which the word has only the lower bits. */
+static uint64_t lease_tick(const struct leases *leases, uint64_t word, uint64_t now)
+{
+	return (now + lease_ahead(leases, word, now) + leases->main.base_ns) >>
+	       TWHEEL_GUARD_TICK_SHIFT;
+}
+
+/*
+ * Whether a lease has run out: the kernel says that, where it acts. There, have it look at a
+ * deadline that it was not told of, as the thread that had to has ended.
+ */
+static bool lease_ran_out(const struct leases *leases, uint32_t i, uint64_t word, uint64_t now)
+{
+	const struct twheel_cell *cell = lease_cell(leases, i);
+
+	if (!leases_have_kernel(leases))
+		return leases->known[i].deadline_ns <= now;
+	if (twheel_guard_is_pending(word))
+		twheel_guard_submit(cell, lease_tick(leases, word, now), leases->kernel.fd, i);
+	return twheel_cell_state(word) == TWHEEL_CELL_FIRED;
+}
+
 const struct lease *leases_look(struct leases *leases, uint64_t now)
 {
-	uint64_t look_ns = now + leases->timeout_ns / LOOKS;
+	uint64_t look_ns = now + leases->timeout_ns / LOOKS, next_ns, word;
 	const struct lease *first = NULL;
 	bool paused;
 	uint32_t i;
 
-	paused = leases->clock == TWHEEL_MONOTONIC &&
+	paused = leases->clock == TWHEEL_MONOTONIC && !leases_have_kernel(leases) &&
 		 now > leases->look_ns + leases->timeout_ns / LOOKS;
 	for (i = 0; i < TWHEEL_GUARD_LEASES; i++) {
 		struct lease *lease = &leases->known[i];
 
-		if (!lease_look(leases, i))
+		if (!lease_look(leases, i, &word))
 			continue;
 		if (paused)
 			lease_forgive(lease, now);
-		if (lease->deadline_ns <= now &&
+		if (lease_ran_out(leases, i, word, now) &&
 		    (!first || lease->deadline_ns < first->deadline_ns))
 			first = lease;
-		if (lease->deadline_ns < look_ns)
-			look_ns = lease->deadline_ns;
+		next_ns = lease->deadline_ns > now ? lease->deadline_ns : now + LOOK_AGAIN;
+		if (next_ns < look_ns)
+			look_ns = next_ns;
 	}
 	leases->looked_ns = now;
 	leases->look_ns = look_ns;
 	return first;
 }
 
+const struct lease *leases_acted(struct leases *leases)
+{
+	return leases_have_kernel(leases) ? leases_look(leases, clock_now(leases->clock)) : NULL;
+}
+
 void leases_feed(struct leases *leases)
 {
-	__atomic_store_n(&leases->memory->slots[0].deadline_ns,
-			 clock_now(leases->clock) + leases->known[0].timeout_ns, __ATOMIC_RELEASE);
+	twheel_guard_lease_feed(&leases->main);
 }
 
 bool leases_set_timeout(struct leases *leases, uint64_t timeout_ns)
 {
-	if (timeout_ns < leases->timeout_ns || timeout_ns > INT64_MAX / 2)
+	if (timeout_ns < leases->timeout_ns || timeout_ns > TWHEEL_GUARD_TIMEOUT_MAX)
 		return false;
 	leases->known[0].timeout_ns = timeout_ns;
 	/* Where it was longer before, the next feed may give an earlier deadline. */
 	leases->known[0].fed_ns = clock_now(leases->clock);
 	__atomic_store_n(&leases->memory->slots[0].timeout_ns, timeout_ns, __ATOMIC_RELAXED);
-	leases_feed(leases);
+	/* A feed may be on its way that knows of a longer one. */
+	if (timeout_ns > leases->start_ns) {
+		leases->start_ns = timeout_ns;
+		kernel_choose(&leases->kernel, 0, timeout_ns);
+	}
+	lease_arm_main(leases, timeout_ns);
 	return true;
+}
+
+void leases_end(struct leases *leases)
+{
+	const __u64 flip = (TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED) << TWHEEL_CELL_STATE_SHIFT;
+	uint32_t i;
+
+	if (!leases_have_kernel(leases))
+		return;
+	/* close() acts for what is pending. */
+	for (i = 0; i < TWHEEL_GUARD_LEASES; i++) {
+		__u64 word = lease_word(leases, i);
+
+		while (twheel_guard_is_pending(word) &&
+		       !twheel_guard_replace(lease_cell(leases, i), &word, word ^ flip))
+			;
+		if (!i || leases->known[i].owner)
+			kernel_forget(&leases->kernel, i);
+	}
+	kernel_forget(&leases->kernel, TWHEEL_ACT_ANY);
 }

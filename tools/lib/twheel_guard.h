@@ -11,9 +11,9 @@
  *		request_serve();
  *	}
  *
- * A lease is a deadline in memory that the guard reads. To feed it is to read the clock and to
- * store a later deadline: there is no system call. It has a timeout, which never changes, so the
- * guard knows the latest deadline that it may find there. It takes nothing else for one.
+ * A lease is a deadline in memory: that of /dev/twheel, which the kernel reads, or else the
+ * guard's. To feed it is to read the clock and to swap in a later deadline: there is no system
+ * call. Both kinds of memory have cells, as twheel_cells(7) describes them.
  *
  * Without a guard, feeds do nothing. Nor do they in the child of a fork(), which would keep its
  * parent alive: it calls twheel_guard_open() itself. Any thread and any signal handler may feed.
@@ -26,10 +26,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <linux/twheel.h>
 
 #include "twheel/language.h"
 
@@ -41,39 +44,57 @@ extern "C" {
 #define TWHEEL_GUARD_LEASES	1024
 /** TWHEEL_GUARD_NAME_MAX - the longest name of a lease */
 #define TWHEEL_GUARD_NAME_MAX	31
+/** TWHEEL_GUARD_TIMEOUT_MAX - the longest timeout of a lease: 50 days */
+#define TWHEEL_GUARD_TIMEOUT_MAX	4320000000000000ULL
 /* Private: that it is the memory of a guard, in this form. */
 #define TWHEEL_GUARD_MAGIC	0x3164726175676874ULL
+/* Private: the tick of cells, which is a power of two, so that a feed does not divide. */
+#define TWHEEL_GUARD_TICK_SHIFT	20
+#define TWHEEL_GUARD_TICK	(1ULL << TWHEEL_GUARD_TICK_SHIFT)
+/* Private: the generation of a word that a feed has written, and of one that it may make earlier. */
+#define TWHEEL_GUARD_FED	1
+#define TWHEEL_GUARD_START	2
 
 /*
- * Private: a lease in memory, a line of a cache. The owner is the process that has opened it, in
- * the lower half, and how often that was done before, in the upper one.
+ * Private: a lease in memory, a line of a cache. Its cell is here if there is no device: nobody
+ * has to be told of that, as &twheel_cell.check is 0. The owner is the process that has opened the
+ * lease, in the lower half, and how often that was done before, in the upper one. The timeout is
+ * the longest of all leases that the guard has seen here, as deadlines are bounded by it. The
+ * guard sets it to 0 once the lease is closed.
  */
 struct twheel_guard_slot {
-	__attribute__((__aligned__(8))) uint64_t deadline_ns;
+	struct twheel_cell cell;
 	__attribute__((__aligned__(8))) uint64_t owner;
 	__attribute__((__aligned__(8))) uint64_t timeout_ns;
 	char name[TWHEEL_GUARD_NAME_MAX + 1];
-	__attribute__((__aligned__(8))) uint64_t reserved;
 };
 
-/* Private: what the descriptor in TWHEEL_GUARD is of. The first lease is the main one. */
+/*
+ * Private: what the first descriptor in TWHEEL_GUARD is of. The first lease is the main one. Cells
+ * are in the file of the second descriptor, or here, if @map_bytes is 0.
+ */
 struct twheel_guard_memory {
 	__attribute__((__aligned__(8))) uint64_t magic;
-	__attribute__((__aligned__(8))) uint64_t key;
 	__attribute__((__aligned__(8))) uint64_t timeout_ns;
 	uint32_t clock;
-	uint32_t reserved_int;
-	uint64_t reserved[4];
+	uint32_t cell_stride;
+	__attribute__((__aligned__(8))) uint64_t origin_ns;
+	__attribute__((__aligned__(8))) uint64_t cells_offset;
+	__attribute__((__aligned__(8))) uint64_t map_bytes;
+	__attribute__((__aligned__(8))) uint64_t map_device;
+	uint64_t reserved;
 	struct twheel_guard_slot slots[TWHEEL_GUARD_LEASES];
 };
 
 /* A lease. Its fields are private. One that is all zeros is fed without effect. */
 struct twheel_guard_lease {
+	struct twheel_cell *cell;
 	struct twheel_guard_slot *slot;
 	const unsigned int *opener;
 	uint64_t timeout_ns;
-	uint64_t closed;
+	uint64_t base_ns;
 	clockid_t clock;
+	int device;
 };
 
 /* What a program knows of its guard, likewise. */
@@ -82,34 +103,59 @@ struct twheel_guard {
 	struct twheel_guard_memory *memory;
 };
 
-/*
- * Private: the word of a closed lease. It is no deadline, and a stray write is not likely to
- * make it.
- */
-static inline uint64_t twheel_guard_closed(uint64_t key, uint32_t slot)
+/* Private: a descriptor at the begin of a text, and what comes after it; -1: there is none. */
+static inline int twheel_guard_descriptor(const char **text, char end)
 {
-	return (key ^ slot * 0x9e3779b97f4a7c15ULL) | 1ULL << 63;
+	char *rest;
+	long fd = strtol(*text, &rest, 10);
+
+	if (**text < '0' || **text > '9' || (*rest && *rest != end) || fd > INT32_MAX)
+		return -1;
+	*text = *rest ? rest + 1 : rest;
+	return TWHEEL_CAST(int, fd);
 }
 
-/* Private: the memory behind a descriptor, or NULL, and then errno says why. */
-static inline struct twheel_guard_memory *twheel_guard_map(const char *descriptor)
+/* Private: so much of a file, or NULL, and then errno says why. */
+static inline void *twheel_guard_map(int fd, size_t bytes)
 {
-	struct stat status;
-	void *memory;
-	char *end;
-	long fd;
+	void *memory = mmap(TWHEEL_NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	fd = strtol(descriptor, &end, 10);
-	if (!*descriptor || *end || fd < 0 || fd > INT32_MAX ||
-	    fstat(TWHEEL_CAST(int, fd), &status) ||
+	return memory == MAP_FAILED ? TWHEEL_NULL : memory;
+}
+
+/* Private: the memory behind a descriptor, likewise. */
+static inline struct twheel_guard_memory *twheel_guard_map_memory(int fd)
+{
+	struct twheel_guard_memory *memory;
+	struct stat status;
+
+	if (fstat(fd, &status) ||
 	    status.st_size < TWHEEL_CAST(off_t, sizeof(struct twheel_guard_memory))) {
 		errno = EBADF;
 		return TWHEEL_NULL;
 	}
-	memory = mmap(TWHEEL_NULL, sizeof(struct twheel_guard_memory), PROT_READ | PROT_WRITE,
-		      MAP_SHARED, TWHEEL_CAST(int, fd), 0);
-	return memory == MAP_FAILED ? TWHEEL_NULL :
-		TWHEEL_CAST(struct twheel_guard_memory *, memory);
+	memory = TWHEEL_CAST(struct twheel_guard_memory *, twheel_guard_map(fd, sizeof(*memory)));
+	if (memory && memory->magic != TWHEEL_GUARD_MAGIC) {
+		munmap(memory, sizeof(*memory));
+		errno = EPROTO;
+		return TWHEEL_NULL;
+	}
+	return memory;
+}
+
+/* Private: the mapping that has the cells, likewise. Another file may have that number by now. */
+static inline void *twheel_guard_map_cells(struct twheel_guard_memory *memory, int device)
+{
+	struct stat status;
+
+	if (!memory->map_bytes)
+		return memory;
+	if (fstat(device, &status) || !S_ISCHR(status.st_mode) ||
+	    TWHEEL_CAST(uint64_t, status.st_rdev) != memory->map_device) {
+		errno = EBADF;
+		return TWHEEL_NULL;
+	}
+	return twheel_guard_map(device, TWHEEL_CAST(size_t, memory->map_bytes));
 }
 
 /* Private: a word that is 1 here, and 0 in every child of a fork(); NULL as above. */
@@ -133,39 +179,57 @@ static inline const unsigned int *twheel_guard_opener(void)
 	return opener;
 }
 
+/* Private: a cell, and the first one. */
+static inline struct twheel_cell *twheel_guard_cell(struct twheel_cell *first, uint32_t stride,
+						    uint32_t number)
+{
+	void *cell = TWHEEL_CAST(char *, TWHEEL_CAST(void *, first)) +
+		     TWHEEL_CAST(size_t, number) * stride;
+
+	return TWHEEL_CAST(struct twheel_cell *, cell);
+}
+
 /*
  * twheel_guard_open() - find the guard that runs this program
  *
  * If that fails, @guard may be used all the same, and its feeds do nothing.
  *
- * Return: 0; -ENOENT (there is none), -EBADF (its descriptor was closed, or is another file's),
+ * Return: 0; -ENOENT (there is none), -EBADF (a descriptor of it was closed, or is another file's),
  * -EPROTO (it is of another version), -EINVAL (Linux before 4.14); as mmap(2).
  */
 static inline int twheel_guard_open(struct twheel_guard *guard)
 {
-	const char *descriptor = getenv("TWHEEL_GUARD");
+	const char *descriptors = getenv("TWHEEL_GUARD");
 	struct twheel_guard_memory *memory;
+	struct twheel_guard found;
+	void *cells;
 	int error;
 
 	memset(guard, 0, sizeof(*guard));
-	if (!descriptor)
+	if (!descriptors)
 		return -ENOENT;
-	memory = twheel_guard_map(descriptor);
+	memset(&found, 0, sizeof(found));
+	memory = twheel_guard_map_memory(twheel_guard_descriptor(&descriptors, ','));
 	if (!memory)
 		return -errno;
-	error = EPROTO;
-	if (memory->magic == TWHEEL_GUARD_MAGIC) {
-		guard->main.opener = twheel_guard_opener();
-		error = guard->main.opener ? 0 : errno;
-	}
-	if (error) {
+	found.memory = memory;
+	found.main.device = twheel_guard_descriptor(&descriptors, '\0');
+	cells = twheel_guard_map_cells(memory, found.main.device);
+	found.main.opener = cells ? twheel_guard_opener() : TWHEEL_NULL;
+	if (!found.main.opener) {
+		error = errno;
+		if (cells && memory->map_bytes)
+			munmap(cells, TWHEEL_CAST(size_t, memory->map_bytes));
 		munmap(memory, sizeof(*memory));
 		return -error;
 	}
-	guard->main.slot = &memory->slots[0];
-	guard->main.timeout_ns = memory->slots[0].timeout_ns;
-	guard->main.clock = TWHEEL_CAST(clockid_t, memory->clock);
-	guard->memory = memory;
+	cells = TWHEEL_CAST(char *, cells) + memory->cells_offset;
+	found.main.cell = TWHEEL_CAST(struct twheel_cell *, cells);
+	found.main.slot = &memory->slots[0];
+	found.main.timeout_ns = memory->slots[0].timeout_ns;
+	found.main.base_ns = TWHEEL_GUARD_TICK - 1 - memory->origin_ns;
+	found.main.clock = TWHEEL_CAST(clockid_t, memory->clock);
+	*guard = found;
 	return 0;
 }
 
@@ -178,53 +242,77 @@ static inline uint64_t twheel_guard_now(clockid_t clock)
 	return TWHEEL_CAST(uint64_t, ts.tv_sec) * 1000000000 + TWHEEL_CAST(uint64_t, ts.tv_nsec);
 }
 
-/* Private: whether a slot is this caller's from now on. */
-static inline int twheel_guard_claim(struct twheel_guard_slot *slot)
+/* Private: whether this process may touch the lease: a child of a fork() has not even the cells. */
+static inline int twheel_guard_lease_has(const struct twheel_guard_lease *lease)
 {
-	uint64_t owner = __atomic_load_n(&slot->owner, __ATOMIC_RELAXED);
+	return lease->cell && __atomic_load_n(lease->opener, __ATOMIC_RELAXED);
+}
 
-	return !TWHEEL_CAST(uint32_t, owner) &&
-	       __atomic_compare_exchange_n(&slot->owner, &owner,
-					   ((owner >> 32) + 1) << 32 |
-					   TWHEEL_CAST(uint32_t, getpid()),
-					   0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+/* Private: the tick of a deadline that is a timeout from now. */
+static inline __u64 twheel_guard_lease_tick(const struct twheel_guard_lease *lease)
+{
+	return (twheel_guard_now(lease->clock) + lease->base_ns + lease->timeout_ns) >>
+	       TWHEEL_GUARD_TICK_SHIFT;
+}
+
+/* Private: is the state in a word "pending", and its deadline one that comes? */
+static inline int twheel_guard_is_pending(__u64 word)
+{
+	return (word & (3 << TWHEEL_CELL_STATE_SHIFT | 1)) ==
+	       TWHEEL_CELL_PENDING << TWHEEL_CELL_STATE_SHIFT;
+}
+
+/* Private: put another word into a cell; false if @word was not the present one: then it is now. */
+static inline int twheel_guard_replace(struct twheel_cell *cell, __u64 *word, __u64 next)
+{
+	return __atomic_compare_exchange_n(&cell->word, word, next, 0, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
 }
 
 /*
- * Private: open a lease. Returns its number, or as twheel_guard_lease_open(). The guard looks at
- * what is in a slot once it sees a deadline there. Where there is not the word of a closed lease,
- * something has written. The guard will act then, and the slot is left to it.
+ * Private: have the kernel look at a cell, if it would only do so after this tick. If that fails,
+ * the guard does it.
  */
-static inline int twheel_guard_take(struct twheel_guard_memory *memory, const char *name,
-				    uint64_t timeout_ns)
+static inline void twheel_guard_submit(const struct twheel_cell *cell, __u64 tick, int device,
+				       uint32_t number)
 {
-	size_t length = strlen(name);
-	struct twheel_guard_slot *slot;
-	uint64_t closed;
-	uint32_t i;
+	struct twheel_op op;
 
-	if (!length || length > TWHEEL_GUARD_NAME_MAX || timeout_ns > INT64_MAX / 2 ||
-	    timeout_ns < memory->timeout_ns)
-		return -EINVAL;
-	for (i = 1; i < TWHEEL_GUARD_LEASES; i++) {
-		slot = &memory->slots[i];
-		if (!twheel_guard_claim(slot))
-			continue;
-		slot->timeout_ns = timeout_ns;
-		memcpy(slot->name, name, length + 1);
-		closed = twheel_guard_closed(memory->key, i);
-		if (__atomic_compare_exchange_n(&slot->deadline_ns, &closed,
-						twheel_guard_now(TWHEEL_CAST(clockid_t,
-									     memory->clock)) +
-						timeout_ns, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-			return TWHEEL_CAST(int, i);
-	}
-	return -ENOSPC;
+	if (__atomic_load_n(&cell->check, __ATOMIC_SEQ_CST) <= tick)
+		return;
+	memset(&op, 0, sizeof(op));
+	op.op = TWHEEL_OP_KICK;
+	op.id = number;
+	ioctl(device, TWHEEL_IOC_OP, &op);
 }
 
-/* Private: the same, of the library, for languages without inlines. */
-TWHEEL_API int twheel_guard_take_shared(struct twheel_guard_memory *memory, const char *name,
-					uint64_t timeout_ns);
+/* Private: have the timeout of a lease count from now, whatever is in its cell. */
+static inline void twheel_guard_lease_arm(const struct twheel_guard_lease *lease, uint32_t number,
+					  uint32_t generation)
+{
+	__u64 tick = twheel_guard_lease_tick(lease);
+
+	__atomic_store_n(&lease->cell->word,
+			 twheel_cell_word(generation, TWHEEL_CELL_PENDING, tick), __ATOMIC_SEQ_CST);
+	twheel_guard_submit(lease->cell, tick, lease->device, number);
+}
+
+/* Private: whether a slot is this caller's from now on. */
+static inline int twheel_guard_claim(struct twheel_guard_slot *slot, uint64_t timeout_ns)
+{
+	uint64_t owner = __atomic_load_n(&slot->owner, __ATOMIC_ACQUIRE);
+	uint64_t longest_ns = __atomic_load_n(&slot->timeout_ns, __ATOMIC_RELAXED);
+
+	if (TWHEEL_CAST(uint32_t, owner) || (longest_ns && longest_ns < timeout_ns) ||
+	    !__atomic_compare_exchange_n(&slot->owner, &owner,
+					 ((owner >> 32) + 1) << 32 |
+					 TWHEEL_CAST(uint32_t, getpid()),
+					 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return 0;
+	if (!longest_ns)
+		__atomic_store_n(&slot->timeout_ns, timeout_ns, __ATOMIC_RELAXED);
+	return 1;
+}
 
 /*
  * twheel_guard_lease_open() - have the guard act on one thing more: a thread, a step, a loop
@@ -233,37 +321,72 @@ TWHEEL_API int twheel_guard_take_shared(struct twheel_guard_memory *memory, cons
  * Without a guard this succeeds, and does nothing.
  *
  * Return: 0; -ENOSPC (all are open), -ECHILD (the parent has opened @guard). -EINVAL: @timeout_ns
- * is shorter than --timeout, or beyond 146 years. Or @name is empty, or longer than
- * %TWHEEL_GUARD_NAME_MAX. @lease may be used in any case.
+ * is shorter than --timeout, or longer than %TWHEEL_GUARD_TIMEOUT_MAX. Or @name is empty, or longer
+ * than %TWHEEL_GUARD_NAME_MAX. @lease may be used in any case.
  */
 static inline int twheel_guard_lease_open(const struct twheel_guard *guard,
 					  struct twheel_guard_lease *lease, const char *name,
 					  uint64_t timeout_ns)
 {
-	int number;
+	struct twheel_guard_memory *memory = guard->memory;
+	size_t length = strlen(name);
+	uint32_t i;
 
 	memset(lease, 0, sizeof(*lease));
-	if (!guard->memory)
+	if (!memory)
 		return 0;
-	if (!__atomic_load_n(guard->main.opener, __ATOMIC_RELAXED))
+	if (!twheel_guard_lease_has(&guard->main))
 		return -ECHILD;
-	number = twheel_guard_take(guard->memory, name, timeout_ns);
-	if (number < 0)
-		return number;
-	*lease = guard->main;
-	lease->slot = &guard->memory->slots[number];
-	lease->timeout_ns = timeout_ns;
-	lease->closed = twheel_guard_closed(guard->memory->key, TWHEEL_CAST(uint32_t, number));
-	return 0;
+	if (!length || length > TWHEEL_GUARD_NAME_MAX || timeout_ns > TWHEEL_GUARD_TIMEOUT_MAX ||
+	    timeout_ns < memory->timeout_ns)
+		return -EINVAL;
+	for (i = 1; i < TWHEEL_GUARD_LEASES; i++) {
+		if (!twheel_guard_claim(&memory->slots[i], timeout_ns))
+			continue;
+		*lease = guard->main;
+		lease->slot = &memory->slots[i];
+		lease->cell = twheel_guard_cell(guard->main.cell, memory->cell_stride, i);
+		lease->timeout_ns = timeout_ns;
+		memcpy(lease->slot->name, name, length + 1);
+		twheel_guard_lease_arm(lease, i, TWHEEL_GUARD_FED);
+		return 0;
+	}
+	return -ENOSPC;
 }
 
-/** twheel_guard_lease_feed() - the timeout counts from now */
+/** twheel_guard_lease_feed() - the timeout counts from now, unless the lease has run out */
 static inline void twheel_guard_lease_feed(const struct twheel_guard_lease *lease)
 {
-	if (lease->slot && __atomic_load_n(lease->opener, __ATOMIC_RELAXED))
-		__atomic_store_n(&lease->slot->deadline_ns,
-				 twheel_guard_now(lease->clock) + lease->timeout_ns,
-				 __ATOMIC_RELEASE);
+	__u64 word, tick, next;
+
+	if (!twheel_guard_lease_has(lease))
+		return;
+	tick = twheel_guard_lease_tick(lease);
+	next = twheel_cell_word(TWHEEL_GUARD_FED, TWHEEL_CELL_PENDING, tick);
+	word = __atomic_load_n(&lease->cell->word, __ATOMIC_SEQ_CST);
+	do {
+		if (!twheel_guard_is_pending(word))
+			return;
+		/* Not earlier than another thread has, modulo twice the reach. */
+		if (TWHEEL_CAST(int64_t, next - word) <= 0 &&
+		    twheel_cell_generation(word) != TWHEEL_GUARD_START)
+			return;
+	} while (!twheel_guard_replace(lease->cell, &word, next));
+	/* Only the main lease has such a word. */
+	if (twheel_cell_generation(word) == TWHEEL_GUARD_START)
+		twheel_guard_submit(lease->cell, tick, lease->device, 0);
+}
+
+/* Private: how long after @now_ns the deadline in a word is. */
+static inline int64_t twheel_guard_ahead(__u64 word, uint64_t base_ns, uint64_t now_ns)
+{
+	uint64_t ns = now_ns + base_ns + 1 - TWHEEL_GUARD_TICK;
+	__u64 ticks = (word >> TWHEEL_CELL_TICKS_SHIFT) - (ns >> TWHEEL_GUARD_TICK_SHIFT);
+
+	/* The bits that a word has, with their sign. */
+	return TWHEEL_CAST(int64_t, ticks << TWHEEL_CELL_TICKS_SHIFT) /
+	       (1LL << (TWHEEL_CELL_TICKS_SHIFT - TWHEEL_GUARD_TICK_SHIFT)) -
+	       TWHEEL_CAST(int64_t, ns % TWHEEL_GUARD_TICK);
 }
 
 /*
@@ -271,31 +394,43 @@ static inline void twheel_guard_lease_feed(const struct twheel_guard_lease *leas
  *
  * Who must not act without a lease asks before each act.
  *
- * Return: 0 or less, if it has run out or was never fed; INT64_MAX without a guard.
+ * Return: 0 or less, if it has run out or was never fed, or is the parent's; INT64_MAX without a
+ * guard.
  */
 static inline int64_t twheel_guard_lease_left(const struct twheel_guard_lease *lease)
 {
-	uint64_t deadline, now;
+	int64_t left;
+	__u64 word;
 
-	if (!lease->slot)
+	if (!lease->cell)
 		return INT64_MAX;
-	deadline = __atomic_load_n(&lease->slot->deadline_ns, __ATOMIC_RELAXED);
-	now = twheel_guard_now(lease->clock);
-	return deadline > now + lease->timeout_ns ? 0 : TWHEEL_CAST(int64_t, deadline - now);
+	if (!twheel_guard_lease_has(lease))
+		return 0;
+	word = __atomic_load_n(&lease->cell->word, __ATOMIC_SEQ_CST);
+	/* Its tick may be that much after what was meant. */
+	left = twheel_guard_ahead(word, lease->base_ns + TWHEEL_GUARD_TICK - 1,
+				  twheel_guard_now(lease->clock));
+	return twheel_guard_is_pending(word) && left <= TWHEEL_CAST(int64_t, lease->timeout_ns) ?
+	       left : 0;
 }
 
 /** twheel_guard_lease_close() - end the watch over it; what it was for need not live any more */
 static inline void twheel_guard_lease_close(struct twheel_guard_lease *lease)
 {
-	struct twheel_guard_slot *slot = lease->slot;
+	const __u64 flip = TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED;
+	struct twheel_cell *cell = lease->cell;
 	uint64_t owner;
+	__u64 word;
 
-	lease->slot = TWHEEL_NULL;
-	if (!slot || !__atomic_load_n(lease->opener, __ATOMIC_RELAXED))
-		return;
-	owner = __atomic_load_n(&slot->owner, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->deadline_ns, lease->closed, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->owner, owner & ~0xffffffffULL, __ATOMIC_RELEASE);
+	if (twheel_guard_lease_has(lease)) {
+		word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
+		while (twheel_guard_is_pending(word) &&
+		       !twheel_guard_replace(cell, &word, word ^ flip << TWHEEL_CELL_STATE_SHIFT))
+			;
+		owner = __atomic_load_n(&lease->slot->owner, __ATOMIC_RELAXED);
+		__atomic_store_n(&lease->slot->owner, owner & ~0xffffffffULL, __ATOMIC_RELEASE);
+	}
+	lease->cell = TWHEEL_NULL;
 }
 
 /** twheel_guard_feed() - feed the main lease, which the guard itself has opened */
@@ -303,6 +438,19 @@ static inline void twheel_guard_feed(const struct twheel_guard *guard)
 {
 	twheel_guard_lease_feed(&guard->main);
 }
+
+/*
+ * Private: the same by functions of the library, for languages without inlines. Structures of a
+ * later version may be larger, up to %TWHEEL_GUARD_ROOM bytes.
+ */
+#define TWHEEL_GUARD_ROOM	112
+TWHEEL_API int twheel_guard_open_shared(struct twheel_guard *guard);
+TWHEEL_API int twheel_guard_lease_open_shared(const struct twheel_guard *guard,
+					      struct twheel_guard_lease *lease, const char *name,
+					      uint64_t timeout_ns);
+TWHEEL_API void twheel_guard_lease_feed_shared(const struct twheel_guard_lease *lease);
+TWHEEL_API int64_t twheel_guard_lease_left_shared(const struct twheel_guard_lease *lease);
+TWHEEL_API void twheel_guard_lease_close_shared(struct twheel_guard_lease *lease);
 
 #ifdef __cplusplus
 }

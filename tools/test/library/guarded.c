@@ -98,7 +98,7 @@ _Noreturn static void run_stray(uint64_t word, unsigned int slot)
 	lease_open(&lease, "step", guard.memory->timeout_ns / MS);
 	twheel_guard_feed(&guard);
 	program_feed(100, &lease);
-	guard.memory->slots[slot].deadline_ns = word;
+	twheel_guard_cell(guard.main.cell, guard.memory->cell_stride, slot)->word = word;
 	for (;;) {
 		if (slot)
 			twheel_guard_feed(&guard);
@@ -228,7 +228,9 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "stray") && argc > 3)
 		run_stray(number, strtoul(argv[3], NULL, 0));
 	else if (!strcmp(what, "far"))
-		run_stray(program_now() + 3600000 * MS, number);
+		run_stray(twheel_cell_word(TWHEEL_GUARD_FED, TWHEEL_CELL_PENDING,
+					   (program_now() + 3600000 * MS + guard.main.base_ns) >>
+					   TWHEEL_GUARD_TICK_SHIFT), number);
 	else if (!strcmp(what, "interrupted"))
 		run_interrupted();
 	else if (!strcmp(what, "hole"))

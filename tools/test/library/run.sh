@@ -173,6 +173,7 @@ headers() {
 loops=(ev uv libevent sd glib asio)
 programs() {
 	local timeouts=("${loops[@]/%/_timeouts}") tests=("${loops[@]/%/_test}") tools=$work/tools
+	local guarded=(-I"$ROOT/tools/lib" -I"$ROOT/include/uapi")
 	local name
 
 	make -s -j"$(nproc)" -C "$ROOT/tools" OUT="$tools" lib \
@@ -197,11 +198,11 @@ programs() {
 	try "twheel, wrong words" "$here/usage_test.sh" "$work" "$ROOT/tools/cli/completion/twheel"
 	try "uninstall" "$here/uninstall_test.sh" "$work" "$tools"
 	try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$tools/cli/twheel"
-	"${addresses[@]}" -std=gnu11 -Wall -Wextra -Werror -I"$ROOT/tools/lib" -o "$work/guarded" \
+	"${addresses[@]}" -std=gnu11 -Wall -Wextra -Werror "${guarded[@]}" -o "$work/guarded" \
 		"$here/guarded.c"
 	try "twheel guard" python3 -W error "$here/guard_test.py" "$tools/cli/twheel" "$work/guarded"
 	if [ "$(uname -m)" = x86_64 ] && runs_32_bits; then
-		gcc -m32 -std=gnu11 -O2 -I"$ROOT/tools/lib" -o "$work/guarded_32" "$here/guarded.c"
+		gcc -m32 -std=gnu11 -O2 "${guarded[@]}" -o "$work/guarded_32" "$here/guarded.c"
 		try "twheel guard, a program of 32 bits" python3 -W error "$here/guard_test.py" \
 			"$tools/cli/twheel" "$work/guarded_32" what_feeds_is_left_alone \
 			the_lease_that_hangs_is_named stray_writes_act \
