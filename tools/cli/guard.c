@@ -211,17 +211,24 @@ static const char *guard_favour_itself(void)
 /* Say once how the command is guarded. */
 static void guard_introduce(const struct guard *guard, const char *favours)
 {
+	const char *place = "no control group of its own, as a parent of all that comes of it";
 	const struct group *group = &guard->group;
-	const char *missing = guard->leases.kernel.why;
+	char own[sizeof(group->path) + 32], survives[192];
 
-	warnx("process %d is guarded in %s%s; the guard is process %d, %s; %s%s%s",
-	      (int)group->main, group->path[0] ? "the control group " :
-	      "no control group of its own, as a parent of all that comes of it",
-	      group->path[0] ? group->name : "", (int)getpid(), favours,
-	      missing ? "it does not survive being killed, frozen, or throttled with a group above; /dev/twheel: " :
-	      "the kernel acts by /dev/twheel, ", missing ? missing :
-	      group->kill >= 0 ? "on all of the group" : "on the process alone",
-	      missing ? "" : ", whatever becomes of the guard");
+	if (group->path[0]) {
+		snprintf(own, sizeof(own), "the control group %s", group->name);
+		place = own;
+	}
+	if (leases_have_kernel(&guard->leases))
+		snprintf(survives, sizeof(survives),
+			 "the kernel acts by /dev/twheel on %s, whatever becomes of the guard",
+			 group->kill >= 0 ? "all of the group" : "the process alone");
+	else
+		snprintf(survives, sizeof(survives),
+			 "it does not survive being killed, frozen, or throttled with a group above, without /dev/twheel: %s",
+			 guard->leases.kernel.why);
+	warnx("process %d is guarded in %s; the guard is process %d, %s; %s", (int)group->main,
+	      place, (int)getpid(), favours, survives);
 }
 
 static void guard_start(struct guard *guard, char **argv)
@@ -303,13 +310,14 @@ static void guard_take_notices(struct guard *guard)
 static void guard_act(struct guard *guard, const struct lease *lease, uint64_t now)
 {
 	char late[32], name[32];
+	/* The kernel may have acted earlier, on a word that is no deadline. */
+	uint64_t late_ns = lease && lease->deadline_ns < now ? now - lease->deadline_ns : 0;
 	bool kernel;
 	int length;
 
 	if (lease)
 		length = snprintf(guard->why, sizeof(guard->why), "lease '%s' ran out %s ago%s",
-				  lease->name, format_duration(now - lease->deadline_ns, late,
-							       sizeof(late)),
+				  lease->name, format_duration(late_ns, late, sizeof(late)),
 				  lease->stray ? ", and its word is no deadline" : "");
 	else
 		length = snprintf(guard->why, sizeof(guard->why), "WATCHDOG=trigger came");
@@ -319,7 +327,7 @@ static void guard_act(struct guard *guard, const struct lease *lease, uint64_t n
 	guard->kill_ns = now;
 	if (guard->signal == SIGKILL)
 		return;
-	kernel = lease && guard->leases.kernel.fd >= 0;
+	kernel = lease && leases_have_kernel(&guard->leases);
 	snprintf(guard->why + length, sizeof(guard->why) - length, ": %s%s to process %d",
 		 kernel ? "the kernel sent " : "", signal_text(guard->signal, name, sizeof(name)),
 		 (int)guard->command);

@@ -103,6 +103,9 @@ void leases_begin(struct leases *leases, const struct group *group, int signal, 
 /* Look at all of them. The one that ran out first, or NULL, and then @look_ns says when next. */
 const struct lease *leases_look(struct leases *leases, uint64_t now);
 
+/* Whether the kernel acts, and not the guard. */
+bool leases_have_kernel(const struct leases *leases);
+
 /* What the kernel has acted for, or NULL. */
 const struct lease *leases_acted(struct leases *leases);
 

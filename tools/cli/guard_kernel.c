@@ -46,6 +46,8 @@ bool kernel_open(struct kernel *kernel, uint32_t clock, struct twheel_guard_memo
 	const struct twheel_setup setup = {
 		.clock = clock, .flags = TWHEEL_SETUP_ACT, .tick_ns = TWHEEL_GUARD_TICK,
 		.max_cells = TWHEEL_GUARD_LEASES,
+		/* The command has the file, too, but has no use for timers. */
+		.max_timers = 1,
 	};
 	struct twheel_cells *cells = &kernel->cells;
 	struct stat status;

@@ -72,8 +72,7 @@ static uint64_t lease_word(const struct leases *leases, uint32_t number)
 	return __atomic_load_n(&lease_cell(leases, number)->word, __ATOMIC_SEQ_CST);
 }
 
-/* Whether the kernel acts. */
-static bool leases_have_kernel(const struct leases *leases)
+bool leases_have_kernel(const struct leases *leases)
 {
 	return leases->kernel.fd >= 0;
 }

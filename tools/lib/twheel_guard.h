@@ -50,8 +50,8 @@ extern "C" {
 #define TWHEEL_GUARD_MAGIC	0x3164726175676874ULL
 /* Private: the tick of cells, which is a power of two, so that a feed does not divide. */
 #define TWHEEL_GUARD_TICK_SHIFT	20
-#define TWHEEL_GUARD_TICK	(1ULL << TWHEEL_GUARD_TICK_SHIFT)
-/* Private: the generation of a word that a feed has written, and of one that it may make earlier. */
+#define TWHEEL_GUARD_TICK	0x100000ULL
+/* Private: the generation of what a feed writes, and of what it may replace by an earlier one. */
 #define TWHEEL_GUARD_FED	1
 #define TWHEEL_GUARD_START	2
 

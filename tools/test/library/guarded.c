@@ -156,6 +156,8 @@ static void run_fork(bool opens, uint64_t ms)
 	}
 	if (twheel_guard_lease_open(&guard, &lease, "child", 60000 * MS) != -ECHILD)
 		errx(1, "a child has opened a lease of its parent");
+	if (twheel_guard_lease_left(&guard.main) > 0)
+		errx(1, "a child has a lease of its parent");
 	if (opens && twheel_guard_open(&guard))
 		errx(1, "a child does not find the guard");
 	do {
@@ -169,8 +171,11 @@ static void run_refusals(void)
 {
 	static struct twheel_guard_lease leases[TWHEEL_GUARD_LEASES];
 	struct twheel_guard_lease lease;
+	char descriptors[32], *device;
 	unsigned int i;
 
+	strcpy(descriptors, getenv("TWHEEL_GUARD"));
+	device = descriptors + strcspn(descriptors, ",");
 	if (twheel_guard_lease_open(&guard, &lease, "", 60000 * MS) != -EINVAL ||
 	    twheel_guard_lease_open(&guard, &lease, "01234567890123456789012345678901",
 				    60000 * MS) != -EINVAL ||
@@ -187,6 +192,16 @@ static void run_refusals(void)
 	lease_open(&lease, "again", 60000);
 	twheel_guard_lease_close(&lease);
 
+	if (*device) {
+		*device = '\0';
+		setenv("TWHEEL_GUARD", descriptors, 1);
+		if (twheel_guard_open(&guard) != -EBADF)
+			errx(1, "a guard without its device is not refused");
+		strcat(descriptors, ",0");
+		setenv("TWHEEL_GUARD", descriptors, 1);
+		if (twheel_guard_open(&guard) != -EBADF)
+			errx(1, "another device is not refused");
+	}
 	setenv("TWHEEL_GUARD", "4711", 1);
 	if (twheel_guard_open(&guard) != -EBADF)
 		errx(1, "a closed descriptor is not refused");

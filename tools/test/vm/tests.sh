@@ -207,7 +207,7 @@ files_of_programs() {
 	cp "$build"/module/twheel.ko \
 		"$build"/tools/examples/kernel/twheel_*.ko \
 		"$work"/readme/kernel/twheel_readme.ko "$root/modules/"
-	cp "$TOOLS"/cli/twheel "$root/bin/"
+	cp "$TOOLS"/cli/twheel "$TOOLS"/test/library/guarded "$root/bin/"
 	for program; do
 		if [ -e "$ROOT/tools/test/device/$program.sh" ]; then
 			install -m 755 "$ROOT/tools/test/device/$program.sh" \

@@ -1,0 +1,188 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# twheel guard where the kernel acts for it. What it does without the device is in
+# test/library/guard_test.py. What has to be acted upon hangs for ever. What must not be acted
+# upon feeds a thousand times in its timeout, for more than two timeouts.
+echo "1..17"
+# shellcheck source=lib/tap.sh
+. /tap.sh
+groups=/tmp/guard_groups
+tracing=/sys/kernel/debug/tracing
+mkdir -p $groups
+mount -t cgroup2 none $groups
+all='all of the group'
+[ -e "$(find $groups -name cgroup.kill | head -n 1)" ] || all='the process alone'
+
+# shellcheck disable=SC2317 # wants() calls them
+hangs() { twheel guard --verbose --timeout 200ms --grace 1h "$@"; }
+feeds() { twheel guard --verbose --timeout 2s --grace 1h "$@"; }
+
+# starts FILE COMMAND...: in the background; sets guard and command to the numbers of both
+starts() {
+	file=$1
+	shift
+	"$@" > "$file" 2>&1 &
+	guard=
+	while [ -z "$guard" ]; do
+		sleep 0.05
+		guard=$(sed -n 's/.*; the guard is process \([0-9]*\),.*/\1/p' "$file")
+	done
+	command=$(sed -n 's/.*: process \([0-9]*\) is guarded.*/\1/p' "$file")
+}
+
+lives() {
+	case $(sed 's/.*) //; s/ .*//' /proc/"$1"/stat 2> /dev/null) in
+	'' | Z | X) return 1 ;;
+	esac
+}
+
+# It waits for as long as that takes.
+dies() {
+	while lives "$1"; do
+		sleep 0.1
+	done
+}
+
+# counts PID KEY: what fdinfo has of the file of a guard
+counts() {
+	sed -n "s/^$2:[^0-9]*//p" /proc/"$1"/fdinfo/* | head -n 1
+}
+
+wants 0 "the kernel acts by /dev/twheel on $all" feeds true &&
+	wants 3 '' feeds sh -c 'exit 3' && wants 127 '' feeds /nothing
+result $? ends_as_the_command
+
+status=0
+wants 0 '' feeds guarded feed 5000 || status=1
+wants 0 '' feeds --clock boottime guarded feed 5000 || status=1
+wants 0 '' feeds guarded exec 5000 || status=1
+wants 0 '' feeds sh -c 'guarded feed 5000; exit' || status=1
+result "$status" feeding_keeps
+wants 0 '' feeds guarded fork-opens 5000
+result $? a_child_opens_the_guard
+# Each slot is used by a longer lease after a shorter one.
+wants 0 '' feeds guarded closed 3000
+result $? leases_are_closed
+wants 0 '' feeds guarded refusals
+result $? all_leases
+
+wants 124 "lease 'main' ran out .*: the kernel sent SIGABRT to process" hangs guarded hang &&
+	wants 124 'SIGTERM' hangs --signal TERM guarded hang &&
+	wants 124 '' hangs --clock boottime guarded hang &&
+	wants 137 'all that was left is killed' hangs --signal KILL guarded hang
+result $? what_hangs_is_acted_upon
+wants 0 '' hangs --start 100s sleep 1 && wants 124 "'main'" hangs --start 100s guarded hang
+result $? the_first_feed_may_take_longer
+wants 124 "lease 'bad one' ran out" feeds guarded leases
+result $? the_lease_is_named
+wants 124 "'main'" hangs --grace 200ms guarded fork
+result $? a_child_does_not_feed
+
+# A stopped process handles no signal: the second stage ends it.
+stubborn='trap "" ABRT; (trap "" ABRT; setsid sleep 1000000) & kill -STOP $$'
+wants 137 'all that was left was killed' hangs --grace 200ms sh -c "$stubborn"
+result $? the_rest_is_killed
+
+status=0
+for word in 0 1 0xffffffffffffffff 0x8000000000000000; do
+	for slot in 0 1; do
+		wants 124 'ran out' feeds guarded stray "$word" "$slot" || status=1
+	done
+done
+wants 124 "'main'" feeds guarded far 0 && wants 124 "'step'" feeds guarded far 1 || status=1
+result "$status" stray_writes_act
+
+# What hangs is acted upon when the guard is gone, and what feeds is not.
+starts /tmp/hangs twheel guard --verbose --timeout 2s --grace 200ms \
+	sh -c "(trap '' ABRT; exec sleep 1000000) & echo \$! > /tmp/child; trap '' ABRT; guarded hang"
+hangs=$command
+kill -KILL "$guard"
+starts /tmp/feeds feeds sh -c 'guarded feed 8000; echo $? > /tmp/fed'
+kill -KILL "$guard"
+dies "$hangs"
+[ "$all" = 'the process alone' ] || dies "$(cat /tmp/child)"
+dies "$command"
+[ "$(cat /tmp/fed)" = 0 ]
+result $? the_guard_is_killed
+
+# The guard may be the one that does not run.
+starts /tmp/feeds feeds guarded feed 8000
+feeds=$guard
+kill -STOP "$feeds"
+starts /tmp/hangs hangs guarded hang
+kill -STOP "$guard"
+dies "$command"
+kill -CONT "$guard"
+dies "$guard"
+cp /tmp/hangs "$said"
+status=0
+grep -q "'main' ran out" /tmp/hangs || status=1
+sleep 5
+kill -CONT "$feeds"
+wait "$feeds" || status=1
+result "$status" the_guard_is_stopped
+
+# With what it guards: all in one group.
+mkdir $groups/frozen
+echo '#!/bin/sh
+echo $$ > '$groups'/frozen/cgroup.procs
+exec "$@"' > /tmp/join
+chmod +x /tmp/join
+starts /tmp/hangs /tmp/join twheel guard --verbose --timeout 2s --grace 200ms guarded hang
+if [ "$all" = 'the process alone' ] || [ ! -e $groups/frozen/cgroup.freeze ]; then
+	kill -KILL "$command"
+	result 0 "all_is_frozen # SKIP this kernel cannot kill a group"
+else
+	echo 1 > $groups/frozen/cgroup.freeze
+	dies "$command"
+	echo 0 > $groups/frozen/cgroup.freeze
+	cp /tmp/hangs "$said"
+	dies "$guard"
+	grep -q "'main' ran out" /tmp/hangs
+	result $? all_is_frozen
+fi
+
+# What is left behind is waited for, and no lease runs out meanwhile.
+echo > $tracing/trace
+echo 1 > $tracing/events/twheel/twheel_act/enable
+starts /tmp/feeds twheel guard --verbose --timeout 2s --grace 1h \
+	sh -c 'sleep 1000000 & echo $! > /tmp/child; exit 5'
+dies "$command"
+sleep 3
+acted=$(counts "$guard" acted) failed=$(counts "$guard" failed)
+kill "$(cat /tmp/child)"
+wait "$guard"
+status=$?
+wants 0 '' feeds guarded feed 100
+sleep 1
+echo 0 > $tracing/events/twheel/twheel_act/enable
+grep -v '^#' $tracing/trace > "$said"
+[ "$status $acted $failed" = '5 0 0' ] && [ ! -s "$said" ]
+result $? nothing_is_done_at_the_end
+
+# An action that is done is counted once, and none as failed.
+starts /tmp/hangs hangs sh -c 'trap "echo came" ABRT; while :; do sleep 0.1; done'
+while ! grep -q came /tmp/hangs; do
+	sleep 0.1
+done
+acted=$(counts "$guard" acted) failed=$(counts "$guard" failed)
+kill -KILL "$command"
+wait "$guard"
+cp /tmp/hangs "$said"
+[ "$? $acted $failed" = '0 1 0' ] && grep -q 'the kernel sent' "$said"
+result $? what_is_done_is_counted
+
+# Where it may not be used, or refuses, all is as without.
+chmod 600 /dev/twheel
+wants 124 'without /dev/twheel: Permission denied' setuidgid 65534:65534 \
+	twheel guard --verbose --timeout 200ms guarded hang
+status=$?
+chmod 666 /dev/twheel
+wants 124 'without /dev/twheel: ' hangs --grace 2h guarded hang || status=1
+mv /dev/twheel /dev/away
+wants 124 'without /dev/twheel: No such file' hangs guarded hang || status=1
+wants 0 '' feeds guarded feed 5000 || status=1
+mv /dev/away /dev/twheel
+result "$status" without_the_device
+umount $groups
+exit "${bad:-0}"
