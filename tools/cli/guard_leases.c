@@ -330,18 +330,25 @@ static uint64_t lease_tick(const struct leases *leases, uint64_t word, uint64_t 
 	       TWHEEL_GUARD_TICK_SHIFT;
 }
 
-/*
- * Whether a lease has run out: the kernel says that, where it acts. There, have it look at a
- * deadline that it was not told of, as the thread that had to has ended.
- */
-static bool lease_ran_out(const struct leases *leases, uint32_t i, uint64_t word, uint64_t now)
+/* Whether a lease has run out. Of that and a feed, one comes first: then, none comes after it. */
+static bool lease_expire(const struct leases *leases, uint32_t i, __u64 word, uint64_t now)
 {
-	const struct twheel_cell *cell = lease_cell(leases, i);
+	const __u64 flip = (TWHEEL_CELL_PENDING ^ TWHEEL_CELL_FIRED) << TWHEEL_CELL_STATE_SHIFT;
+	const struct lease *lease = &leases->known[i];
 
-	if (!leases_have_kernel(leases))
-		return leases->known[i].deadline_ns <= now;
+	return lease->deadline_ns <= now &&
+	       (lease->stray || twheel_guard_replace(lease_cell(leases, i), &word, word ^ flip));
+}
+
+/*
+ * The same where the kernel acts, and says so. Have it look at a deadline that it was not told of,
+ * as the thread that had to has ended.
+ */
+static bool lease_expired(const struct leases *leases, uint32_t i, uint64_t word, uint64_t now)
+{
 	if (twheel_guard_is_pending(word))
-		twheel_guard_submit(cell, lease_tick(leases, word, now), leases->kernel.fd, i);
+		twheel_guard_submit(lease_cell(leases, i), lease_tick(leases, word, now),
+				    leases->kernel.fd, i);
 	return twheel_cell_state(word) == TWHEEL_CELL_FIRED;
 }
 
@@ -361,7 +368,8 @@ const struct lease *leases_look(struct leases *leases, uint64_t now)
 			continue;
 		if (paused)
 			lease_forgive(lease, now);
-		if (lease_ran_out(leases, i, word, now) &&
+		if ((leases_have_kernel(leases) ? lease_expired(leases, i, word, now) :
+						  lease_expire(leases, i, word, now)) &&
 		    (!first || lease->deadline_ns < first->deadline_ns))
 			first = lease;
 		next_ns = lease->deadline_ns > now ? lease->deadline_ns : now + LOOK_AGAIN;

@@ -15,6 +15,7 @@ all='all of the group'
 
 # shellcheck disable=SC2317 # wants() calls them
 hangs() { twheel guard --verbose --timeout 200ms --grace 1h "$@"; }
+# shellcheck disable=SC2317
 feeds() { twheel guard --verbose --timeout 2s --grace 1h "$@"; }
 
 # starts FILE COMMAND...: in the background; sets guard and command to the numbers of both
@@ -69,6 +70,7 @@ result $? all_leases
 wants 124 "lease 'main' ran out .*: the kernel sent SIGABRT to process" hangs guarded hang &&
 	wants 124 'SIGTERM' hangs --signal TERM guarded hang &&
 	wants 124 '' hangs --clock boottime guarded hang &&
+	wants 124 '^lost$' hangs --signal TERM guarded lost &&
 	wants 137 'all that was left is killed' hangs --signal KILL guarded hang
 result $? what_hangs_is_acted_upon
 wants 0 '' hangs --start 100s sleep 1 && wants 124 "'main'" hangs --start 100s guarded hang

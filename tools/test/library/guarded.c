@@ -129,6 +129,21 @@ _Noreturn static void run_interrupted(void)
 	program_hang();
 }
 
+/* A lease that has run out is lost, whatever is done then. */
+_Noreturn static void run_lost(void)
+{
+	sigset_t set;
+	int number;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigwait(&set, &number);
+	twheel_guard_feed(&guard);
+	puts(twheel_guard_lease_left(&guard.main) > 0 ? "fed" : "lost");
+	exit(0);
+}
+
 /* Take away the memory, which cannot be made smaller. */
 _Noreturn static void run_hole(void)
 {
@@ -191,6 +206,12 @@ static void run_refusals(void)
 		twheel_guard_lease_close(&leases[i]);
 	lease_open(&lease, "again", 60000);
 	twheel_guard_lease_close(&lease);
+	/* A longer one gets its place when the guard has looked. */
+	do {
+		program_feed(10, NULL);
+	} while (twheel_guard_lease_open(&guard, &lease, "longer", 120000 * MS) == -ENOSPC);
+	program_feed(3000, NULL);
+	twheel_guard_lease_close(&lease);
 
 	if (*device) {
 		*device = '\0';
@@ -248,6 +269,8 @@ int main(int argc, char **argv)
 					   TWHEEL_GUARD_TICK_SHIFT), number);
 	else if (!strcmp(what, "interrupted"))
 		run_interrupted();
+	else if (!strcmp(what, "lost"))
+		run_lost();
 	else if (!strcmp(what, "hole"))
 		run_hole();
 	else if (!strcmp(what, "fork"))
