@@ -402,7 +402,8 @@ static void guard_tell(const struct guard *guard)
 {
 	const char *killed = "";
 
-	if (guard->kill_again_ns)
+	/* The kernel may have been the one. */
+	if (guard->kill_again_ns || (guard->why[0] && guard->group.killed))
 		killed = guard->signal == SIGKILL || !guard->why[0] ?
 			": all that was left is killed" :
 			", and after the grace all that was left was killed";

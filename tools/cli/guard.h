@@ -121,6 +121,7 @@ bool leases_set_timeout(struct leases *leases, uint64_t timeout_ns);
 /**
  * struct group - the command and all that comes of it
  * @main: the command, until it has ended
+ * @killed: SIGKILL has ended a process
  * @path: its control group, or an empty string
  * @name: that group in its hierarchy, for people
  * @kill: a descriptor of its cgroup.kill; -1 before Linux 5.14, or without a group
@@ -128,6 +129,7 @@ bool leases_set_timeout(struct leases *leases, uint64_t timeout_ns);
  */
 struct group {
 	pid_t main;
+	bool killed;
 	char path[512];
 	const char *name;
 	int kill;

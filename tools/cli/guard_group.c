@@ -161,6 +161,7 @@ bool group_reap(struct group *group, int *status)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
+		group->killed |= WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;
 		if (pid != group->main)
 			continue;
 		group->main = 0;

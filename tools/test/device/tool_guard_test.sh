@@ -53,12 +53,12 @@ wants 0 "the kernel acts by /dev/twheel on $all" feeds true &&
 	wants 3 '' feeds sh -c 'exit 3' && wants 127 '' feeds /nothing
 result $? ends_as_the_command
 
-status=0
-wants 0 '' feeds guarded feed 5000 || status=1
-wants 0 '' feeds --clock boottime guarded feed 5000 || status=1
-wants 0 '' feeds guarded exec 5000 || status=1
-wants 0 '' feeds sh -c 'guarded feed 5000; exit' || status=1
-result "$status" feeding_keeps
+wrong=0
+wants 0 '' feeds guarded feed 5000 || wrong=1
+wants 0 '' feeds --clock boottime guarded feed 5000 || wrong=1
+wants 0 '' feeds guarded exec 5000 || wrong=1
+wants 0 '' feeds sh -c 'guarded feed 5000; exit' || wrong=1
+result $wrong feeding_keeps
 wants 0 '' feeds guarded fork-opens 5000
 result $? a_child_opens_the_guard
 # Each slot is used by a longer lease after a shorter one.
@@ -81,18 +81,19 @@ wants 124 "'main'" hangs --grace 200ms guarded fork
 result $? a_child_does_not_feed
 
 # A stopped process handles no signal: the second stage ends it.
-stubborn='trap "" ABRT; (trap "" ABRT; setsid sleep 1000000) & kill -STOP $$'
+stubborn='trap "" ABRT; (trap "" ABRT; setsid sleep 1000000) & kill -STOP $$
+while :; do sleep 1; done'
 wants 137 'all that was left was killed' hangs --grace 200ms sh -c "$stubborn"
 result $? the_rest_is_killed
 
-status=0
+wrong=0
 for word in 0 1 0xffffffffffffffff 0x8000000000000000; do
 	for slot in 0 1; do
-		wants 124 'ran out' feeds guarded stray "$word" "$slot" || status=1
+		wants 124 'ran out' feeds guarded stray "$word" "$slot" || wrong=1
 	done
 done
-wants 124 "'main'" feeds guarded far 0 && wants 124 "'step'" feeds guarded far 1 || status=1
-result "$status" stray_writes_act
+wants 124 "'main'" feeds guarded far 0 && wants 124 "'step'" feeds guarded far 1 || wrong=1
+result $wrong stray_writes_act
 
 # What hangs is acted upon when the guard is gone, and what feeds is not.
 starts /tmp/hangs twheel guard --verbose --timeout 2s --grace 200ms \
@@ -116,13 +117,13 @@ kill -STOP "$guard"
 dies "$command"
 kill -CONT "$guard"
 dies "$guard"
+wrong=0
 cp /tmp/hangs "$said"
-status=0
-grep -q "'main' ran out" /tmp/hangs || status=1
+grep -q "'main' ran out" /tmp/hangs || wrong=1
 sleep 5
 kill -CONT "$feeds"
-wait "$feeds" || status=1
-result "$status" the_guard_is_stopped
+wait "$feeds" || wrong=1
+result $wrong the_guard_is_stopped
 
 # With what it guards: all in one group.
 mkdir $groups/frozen
@@ -154,12 +155,12 @@ sleep 3
 acted=$(counts "$guard" acted) failed=$(counts "$guard" failed)
 kill "$(cat /tmp/child)"
 wait "$guard"
-status=$?
+counted="$? $acted $failed"
 wants 0 '' feeds guarded feed 100
 sleep 1
 echo 0 > $tracing/events/twheel/twheel_act/enable
 grep -v '^#' $tracing/trace > "$said"
-[ "$status $acted $failed" = '5 0 0' ] && [ ! -s "$said" ]
+[ "$counted" = '5 0 0' ] && [ ! -s "$said" ]
 result $? nothing_is_done_at_the_end
 
 # An action that is done is counted once, and none as failed.
@@ -170,21 +171,23 @@ done
 acted=$(counts "$guard" acted) failed=$(counts "$guard" failed)
 kill -KILL "$command"
 wait "$guard"
+counted="$? $acted $failed"
 cp /tmp/hangs "$said"
-[ "$? $acted $failed" = '0 1 0' ] && grep -q 'the kernel sent' "$said"
+echo "$counted" >> "$said"
+[ "$counted" = '137 1 0' ] && grep -q 'the kernel sent' "$said"
 result $? what_is_done_is_counted
 
 # Where it may not be used, or refuses, all is as without.
 chmod 600 /dev/twheel
 wants 124 'without /dev/twheel: Permission denied' setuidgid 65534:65534 \
 	twheel guard --verbose --timeout 200ms guarded hang
-status=$?
+wrong=$?
 chmod 666 /dev/twheel
-wants 124 'without /dev/twheel: ' hangs --grace 2h guarded hang || status=1
+wants 124 'without /dev/twheel: ' hangs --grace 2h guarded hang || wrong=1
 mv /dev/twheel /dev/away
-wants 124 'without /dev/twheel: No such file' hangs guarded hang || status=1
-wants 0 '' feeds guarded feed 5000 || status=1
+wants 124 'without /dev/twheel: No such file' hangs guarded hang || wrong=1
+wants 0 '' feeds guarded feed 5000 || wrong=1
 mv /dev/away /dev/twheel
-result "$status" without_the_device
+result $wrong without_the_device
 umount $groups
 exit "${bad:-0}"
