@@ -10,8 +10,9 @@ groups=/tmp/guard_groups
 tracing=/sys/kernel/debug/tracing
 mkdir -p $groups
 mount -t cgroup2 none $groups
+mkdir $groups/frozen
 all='all of the group'
-[ -e "$(find $groups -name cgroup.kill | head -n 1)" ] || all='the process alone'
+[ -e $groups/frozen/cgroup.kill ] || all='the process alone'
 
 # shellcheck disable=SC2317 # wants() calls them
 hangs() { twheel guard --verbose --timeout 200ms --grace 1h "$@"; }
@@ -126,7 +127,6 @@ wait "$feeds" || wrong=1
 result $wrong the_guard_is_stopped
 
 # With what it guards: all in one group.
-mkdir $groups/frozen
 echo '#!/bin/sh
 echo $$ > '$groups'/frozen/cgroup.procs
 exec "$@"' > /tmp/join
@@ -189,5 +189,6 @@ wants 124 'without /dev/twheel: No such file' hangs guarded hang || wrong=1
 wants 0 '' feeds guarded feed 5000 || wrong=1
 mv /dev/away /dev/twheel
 result $wrong without_the_device
+rmdir $groups/frozen
 umount $groups
 exit "${bad:-0}"

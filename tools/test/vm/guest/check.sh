@@ -61,7 +61,7 @@ done
 # that another has already removed: 6.12 panicked so.
 others() {
 	case $name in
-	bpftrace_test | tool_trace_test | trace_test) ;;
+	bpftrace_test | tool_guard_test | tool_trace_test | trace_test) ;;
 	*) return ;;
 	esac
 	for cpu in /sys/devices/system/cpu/cpu[1-9]*/online; do
