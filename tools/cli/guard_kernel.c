@@ -3,9 +3,9 @@
  * What the kernel does for twheel guard, where /dev/twheel may be opened. It acts on cells that
  * expire. So it does what the guard would do, also if the guard is killed, frozen or throttled.
  *
- * For the main lease and for each other one that the guard knows, an action is chosen, with the
- * timeout as the bound of its deadlines. Until the guard knows a lease, there is the action for
- * all others, which has no bound. What cannot be chosen is done by that.
+ * For each lease that the guard knows, it chooses an action. The timeout bounds what a feed counts
+ * for. Until the guard knows a lease, there is the action for all others, which has no bound. It
+ * also stands in for a choice that fails.
  */
 #define _GNU_SOURCE
 #include <errno.h>

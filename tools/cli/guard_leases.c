@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The leases of twheel guard. There are so few that a loop over all of them is enough: no wheel
- * is needed. A word in a cell counts as a deadline only if it is later than the one before, and
- * no later than a timeout from now. What else is there was not written by a feed: the lease goes
- * on with its last good deadline. So no stray write ends the watch. The kernel has the same rules.
- * Where it acts, the guard only sees that it has.
+ * is needed. A word in a cell counts as a deadline if it is later than the one before, but no later
+ * than a timeout from now. What else is there was not written by a feed: the lease goes on with its
+ * last good deadline. So no stray write ends the watch. The kernel has the same rules. Where it
+ * acts, the guard only sees that it has.
  *
  * The guard looks at least four times in the shortest timeout. If it comes late by more than one
  * of these quarters, it did not run itself: the machine was paused, or the guard was stopped. The
