@@ -33,6 +33,9 @@
 /* No process has this number and opens slots for the first time. */
 #define OWNER_NOBODY	1
 
+/* That of words which the guard has written for the kernel: neither of the two that feeds know. */
+#define GENERATION_LATE	3
+
 static const clockid_t lease_clocks[] = {
 	[TWHEEL_MONOTONIC] = CLOCK_MONOTONIC,
 	[TWHEEL_BOOTTIME] = CLOCK_BOOTTIME,
@@ -229,18 +232,17 @@ static bool lease_has_deadline(const struct leases *leases, uint64_t word)
 
 /*
  * Whether a word is what closing a lease leaves: its deadline is no earlier than the last one.
- * Where no lease is open, any word is that which the kernel need not look at, or which is closed.
+ * Where no lease is open, it is as old as can be.
  */
 static bool lease_is_closed(const struct leases *leases, const struct lease *lease, uint64_t word)
 {
-	bool closed = twheel_cell_state(word) == TWHEEL_CELL_CANCELLED && !(word & 1);
 	uint64_t now = clock_now(leases->clock);
 	int64_t ahead = lease_ahead(leases, word, now);
 
-	if (!lease->owner)
-		return leases_have_kernel(leases) ? !lease_has_deadline(leases, word) : closed;
-	return closed && now + ahead >= lease->fed_ns &&
-	       ahead <= (int64_t)(lease->timeout_ns + TWHEEL_GUARD_TICK);
+	if (twheel_cell_state(word) != TWHEEL_CELL_CANCELLED || word & 1)
+		return false;
+	return !lease->owner || (now + ahead >= lease->fed_ns &&
+				 ahead <= (int64_t)(lease->timeout_ns + TWHEEL_GUARD_TICK));
 }
 
 /* The word of a lease, and what that is about if it is not known. False: it changes just now. */
@@ -261,8 +263,8 @@ static bool lease_read(const struct leases *leases, uint32_t i, struct lease *le
 		return false;
 	lease_learn(leases, lease, owner, timeout_ns);
 	lease_copy_name(lease, name);
-	/* Another choice would stop what is to come. */
-	if (twheel_guard_is_pending(*word))
+	/* Once it has run out, another choice would stop what is to come. */
+	if (twheel_cell_state(*word) != TWHEEL_CELL_FIRED)
 		kernel_choose(&leases->kernel, i, lease->timeout_ns);
 	return true;
 }
@@ -341,15 +343,27 @@ static bool lease_expire(const struct leases *leases, uint32_t i, __u64 word, ui
 }
 
 /*
- * The same where the kernel acts, and says so. Have it look at a deadline that it was not told of,
- * as the thread that had to has ended.
+ * The same where the kernel acts, and says so. If it need not look at a word by then, have it do
+ * so: the thread that had to has ended, or something has written to a cell that it does not know.
  */
-static bool lease_expired(const struct leases *leases, uint32_t i, uint64_t word, uint64_t now)
+static bool lease_expired(const struct leases *leases, uint32_t i, __u64 word, uint64_t now)
 {
+	const uint64_t present = (now + leases->main.base_ns) >> TWHEEL_GUARD_TICK_SHIFT;
+	struct twheel_cell *cell = lease_cell(leases, i);
+	const struct lease *lease = &leases->known[i];
+
+	/* The kernel was not told of a cell that nobody has opened, but by what follows. */
+	if (twheel_cell_state(word) == TWHEEL_CELL_FIRED &&
+	    (lease->owner != OWNER_NOBODY || twheel_cell_generation(word) == GENERATION_LATE))
+		return true;
 	if (twheel_guard_is_pending(word))
-		twheel_guard_submit(lease_cell(leases, i), lease_tick(leases, word, now),
-				    leases->kernel.fd, i);
-	return twheel_cell_state(word) == TWHEEL_CELL_FIRED;
+		twheel_guard_submit(cell, lease_tick(leases, word, now), leases->kernel.fd, i);
+	else if (lease->deadline_ns <= now &&
+		 twheel_guard_replace(cell, &word,
+				      twheel_cell_word(GENERATION_LATE, TWHEEL_CELL_PENDING,
+						       present)))
+		twheel_guard_submit(cell, present, leases->kernel.fd, i);
+	return false;
 }
 
 const struct lease *leases_look(struct leases *leases, uint64_t now)

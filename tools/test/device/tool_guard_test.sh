@@ -89,7 +89,7 @@ result $? the_rest_is_killed
 
 wrong=0
 for word in 0 1 0xffffffffffffffff 0x8000000000000000; do
-	for slot in 0 1; do
+	for slot in 0 1 5; do
 		wants 124 'ran out' feeds guarded stray "$word" "$slot" || wrong=1
 	done
 done
