@@ -76,6 +76,7 @@ struct lease {
  * @clock: enum twheel_clock_id, monotonic or boottime
  * @timeout_ns: the shortest timeout, and the first of the main lease
  * @start_ns: that of the main lease until it is fed
+ * @most_ns: what the kernel knows as the longest timeout of the main lease
  * @looked_ns: when they were looked at
  * @look_ns: when they were to be looked at next
  * @known: what is known of each
@@ -89,6 +90,7 @@ struct leases {
 	uint32_t clock;
 	uint64_t timeout_ns;
 	uint64_t start_ns;
+	uint64_t most_ns;
 	uint64_t looked_ns;
 	uint64_t look_ns;
 	struct lease known[TWHEEL_GUARD_LEASES];

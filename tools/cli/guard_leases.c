@@ -132,6 +132,15 @@ bool leases_create(struct leases *leases, uint32_t clock, uint64_t timeout_ns, u
 	return true;
 }
 
+/* The longest timeout of the main lease, from now on. */
+static void lease_bound_main(struct leases *leases, uint64_t most_ns)
+{
+	if (leases->most_ns == most_ns)
+		return;
+	leases->most_ns = most_ns;
+	kernel_choose(&leases->kernel, 0, most_ns);
+}
+
 /*
  * The main lease has a timeout from now on. A feed may make this deadline an earlier one. It has
  * run out if it is not pending any more.
@@ -161,7 +170,7 @@ void leases_begin(struct leases *leases, const struct group *group, int signal, 
 
 	if (leases_have_kernel(leases)) {
 		if (kernel_begin(&leases->kernel, group, signal, grace_ns)) {
-			kernel_choose(&leases->kernel, 0, leases->start_ns);
+			lease_bound_main(leases, leases->start_ns);
 		} else {
 			leases_leave_kernel(leases);
 			leases_place_cells(leases);
@@ -311,6 +320,10 @@ static bool lease_look(struct leases *leases, uint32_t i, uint64_t *word)
 		lease->fed_ns = now + ahead;
 		lease->deadline_ns = now + ahead;
 		lease->forgiven = false;
+		/* After the first feed, which may take longer. */
+		if (!i && twheel_guard_is_pending(*word) &&
+		    twheel_cell_generation(*word) == TWHEEL_GUARD_FED)
+			lease_bound_main(leases, lease->timeout_ns);
 	}
 	lease->stray = !lease_has_deadline(leases, *word) || now + ahead != lease->fed_ns;
 	return true;
@@ -414,10 +427,8 @@ bool leases_set_timeout(struct leases *leases, uint64_t timeout_ns)
 	leases->known[0].fed_ns = clock_now(leases->clock);
 	__atomic_store_n(&leases->memory->slots[0].timeout_ns, timeout_ns, __ATOMIC_RELAXED);
 	/* A feed may be on its way that knows of a longer one. */
-	if (timeout_ns > leases->start_ns) {
-		leases->start_ns = timeout_ns;
-		kernel_choose(&leases->kernel, 0, timeout_ns);
-	}
+	if (timeout_ns > leases->most_ns)
+		lease_bound_main(leases, timeout_ns);
 	lease_arm_main(leases, timeout_ns);
 	return true;
 }
