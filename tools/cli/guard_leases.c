@@ -356,8 +356,8 @@ static bool lease_expire(const struct leases *leases, uint32_t i, __u64 word, ui
 }
 
 /*
- * The same where the kernel acts, and says so. If it need not look at a word by then, have it do
- * so: the thread that had to has ended, or something has written to a cell that it does not know.
+ * The same where the kernel acts, and says so. Have it look at what it was not told of: the thread
+ * that had to has ended, or something has written to a cell that nobody has opened.
  */
 static bool lease_expired(const struct leases *leases, uint32_t i, __u64 word, uint64_t now)
 {
