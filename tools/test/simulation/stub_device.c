@@ -168,21 +168,15 @@ u64 tw_users_throttle(const struct tw_users *users)
 	return device_postpone();
 }
 
-/* No file of a scene acts. */
-struct tw_act *tw_act_new(struct tw_file *file)
+u64 tw_users_charge_agent(const struct tw_users *users, u64 began)
 {
-	return NULL;
+	return began;
 }
 
-void tw_act_close(struct tw_act *act)
+struct eventfd_ctx *eventfd_ctx_fdget(int fd)
 {
-}
+	struct eventfd_ctx *event = calloc(1, sizeof(*event));
 
-int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen)
-{
-	return 0;
-}
-
-void tw_act_show(struct seq_file *seq, const struct tw_act *act)
-{
+	event->number = fd;
+	return event;
 }

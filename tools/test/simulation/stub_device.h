@@ -11,6 +11,7 @@
 #include <asm/types.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "stub.h"
@@ -35,6 +36,7 @@ typedef int vm_fault_t;
 #define GENMASK_ULL(high, low)	GENMASK(high, low)
 #define IS_ALIGNED(x, to)	(!((x) & ((to) - 1)))
 #define DIV_ROUND_UP(a, b)	(((a) + (b) - 1) / (b))
+#define DIV64_U64_ROUND_UP(a, b)	DIV_ROUND_UP(a, b)
 #define roundup_pow_of_two(n)	((n) > 1 ? 1U << (32 - __builtin_clz((n) - 1)) : 1U)
 #define hweight64(word)		__builtin_popcountll(word)
 #define lower_32_bits(n)	((u32)(n))
@@ -47,16 +49,120 @@ typedef int vm_fault_t;
 
 #define hlist_unhashed(link)	(!(link)->pprev)
 
-/* What acts for a file is not explored: nothing calls this. */
+/* References */
 typedef struct { int refs; } refcount_t;
-struct delayed_work { int queued; };
-struct rb_node { void *parent; };
-struct rb_root { struct rb_node *rb_node; };
-struct eventfd_ctx;
-static inline void eventfd_signal(struct eventfd_ctx *event)
+#define refcount_set(r, n)	((void)((r)->refs = (n)))
+#define refcount_inc(r)		((void)(r)->refs++)
+#define refcount_dec(r)		((void)(r)->refs--)
+#define refcount_dec_and_test(r)	({ stub_point(); !--(r)->refs; })
+
+/* Trees of a few nodes, which are not balanced */
+struct rb_node {
+	struct rb_node *rb_parent, *rb_left, *rb_right;
+};
+struct rb_root {
+	struct rb_node *rb_node;
+};
+#define RB_ROOT			((struct rb_root) { })
+#define rb_entry(node, type, member)	container_of(node, type, member)
+#define rb_insert_color(node, root)	((void)(node))
+#define rbtree_postorder_for_each_entry_safe(at, next, root, member)		\
+	for (; (root)->rb_node &&						\
+	       ((at) = rb_entry((root)->rb_node, __typeof__(*(at)), member),	\
+		(void)(next), rb_erase(&(at)->member, root), true);)
+
+static inline void rb_link_node(struct rb_node *node, struct rb_node *parent,
+				struct rb_node **place)
 {
-	(void)event;
+	*node = (struct rb_node) { .rb_parent = parent };
+	*place = node;
 }
+
+static inline struct rb_node **rb_place(struct rb_node *node, struct rb_root *root)
+{
+	struct rb_node *parent = node->rb_parent;
+
+	return !parent ? &root->rb_node :
+	       parent->rb_left == node ? &parent->rb_left : &parent->rb_right;
+}
+
+/* What was on its right comes to the right end of what was on its left. */
+static inline void rb_erase(struct rb_node *node, struct rb_root *root)
+{
+	struct rb_node **place = rb_place(node, root), *parent = node->rb_parent;
+
+	*place = node->rb_left;
+	while (*place) {
+		(*place)->rb_parent = parent;
+		parent = *place;
+		place = &parent->rb_right;
+	}
+	*place = node->rb_right;
+	if (*place)
+		(*place)->rb_parent = parent;
+}
+
+static inline void rb_replace_node(struct rb_node *old, struct rb_node *node, struct rb_root *root)
+{
+	*rb_place(old, root) = node;
+	*node = *old;
+	if (node->rb_left)
+		node->rb_left->rb_parent = node;
+	if (node->rb_right)
+		node->rb_right->rb_parent = node;
+}
+
+/* The agent of a file, which a fiber is: it has no delays. Nothing else is queued. */
+struct delayed_work {
+	struct work_struct work;
+};
+#define WQ_UNBOUND		0
+#define WQ_HIGHPRI		0
+#define WQ_MEM_RECLAIM		0
+#define alloc_workqueue(name, flags, most)	((void)(flags), &stub_queue)
+#define destroy_workqueue(queue)	((void)(queue))
+#define INIT_DELAYED_WORK(agent, call)	INIT_WORK(&(agent)->work, call)
+#define to_delayed_work(of)	container_of(of, struct delayed_work, work)
+#define queue_delayed_work(queue, agent, delay)	((void)(delay), device_queue(&(agent)->work))
+#define cancel_delayed_work(agent)	device_unqueue(&(agent)->work)
+#define TICK_NSEC		(NSEC_PER_SEC / HZ)
+#define nsecs_to_jiffies(ns)	((ns) / TICK_NSEC)
+void device_queue(struct work_struct *work);
+void device_unqueue(struct work_struct *work);
+
+/* Actions: of these, only eventfds are there. Each reference to one is memory of its own. */
+struct eventfd_ctx {
+	int number;
+};
+struct eventfd_ctx *eventfd_ctx_fdget(int fd);
+#define eventfd_ctx_put(event)	free(event)
+/* The rig is told: an action is done, and a file that acts is gone. */
+void device_acted(int number);
+void device_gone(void);
+#define eventfd_signal(event)	device_acted((event)->number)
+#define __module_get(module)	((void)(module))
+#undef module_put
+#define module_put(module)	device_gone()
+
+struct cred { int unused; };
+struct pid { int unused; };
+#define get_current_cred()	((const struct cred *)NULL)
+#define override_creds(cred)	(cred)
+#define revert_creds(cred)	((void)(cred))
+#define put_cred(cred)		((void)(cred))
+#define find_get_pid(number)	((struct pid *)NULL)
+#define put_pid(pid)		((void)(pid))
+#define pid_nr(pid)		((void)(pid), 0)
+#define kill_pid(pid, signal, from)	((void)(pid), -ESRCH)
+#define is_child_reaper(pid)	((void)(pid), false)
+#define ns_of_pid(pid)		((void)(pid), 0)
+#define task_active_pid_ns(task)	1
+#define valid_signal(signal)	((signal) <= 64)
+#define fget(fd)		((struct file *)NULL)
+#define fput(file)		((void)(file))
+#define kernel_write(file, text, size, start)	((void)(file), (void)(start), -EIO)
+#define file_inode(file)	((file)->f_inode)
+#define CGROUP2_SUPER_MAGIC	0x63677270
 
 /* Memory */
 #define GFP_KERNEL_ACCOUNT	0
@@ -186,6 +292,8 @@ typedef struct wait_queue_entry {
 } wait_queue_entry_t;
 
 #define WQ_FLAG_EXCLUSIVE	1U
+#define init_waitqueue_func_entry(entry, call)	\
+	((void)(*(entry) = (wait_queue_entry_t) { .func = (call) }))
 
 void init_waitqueue_head(wait_queue_head_t *wq);
 int autoremove_wake_function(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key);
@@ -261,9 +369,24 @@ void iov_iter_revert(struct iov_iter *iter, size_t size);
 #define iov_iter_advance(iter, size)	((void)(iter), (void)(size))
 
 /* Files, and mappings of them */
-struct inode;
+struct inode {
+	unsigned int i_mode;
+	struct {
+		unsigned long s_magic;
+	} *i_sb;
+};
+
+struct dentry {
+	struct {
+		const char *name;
+	} d_name;
+};
 
 struct file {
+	struct inode *f_inode;
+	struct {
+		struct dentry *dentry;
+	} f_path;
 	void *private_data;
 	unsigned int f_mode;
 	unsigned int f_flags;

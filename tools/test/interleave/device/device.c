@@ -8,6 +8,8 @@
  *  - poll() and a read() that does not block find what was due before they were called.
  *  - No event comes early, twice, after a cancellation, or never.
  *  - When all have ended, the wheel knows no cells.
+ *  - Likewise, what expires in a file that acts does so once, as was chosen last. When such a file
+ *    is closed, what is armed acts, and then the file is gone.
  *  - INFO tells the time of the clock that it names.
  *  - Alarms do not go off again and again without a reason.
  */
@@ -32,14 +34,25 @@
 #define DEVICE_PERIOD	60
 #define DEVICE_EVENT	(TWHEEL_EVENT_SIZE_0 + 8)
 
-/* What expires: timers of the beginning, those that operations arm, a cell by its generation. */
+/* So much later, in ms, the second stage of a timer comes. A renewal counts for no more. */
+#define DEVICE_AFTER	1
+#define DEVICE_BOUND	20
+
+/*
+ * What expires: timers of the beginning, those that operations arm, a cell by its generation, a
+ * second stage.
+ */
 enum {
 	FATE_PERIODIC,
 	FATE_ONCE,
 	FATE_ARMED,
 	FATE_CELL = FATE_ARMED + DEVICE_OPS,
-	FATES = FATE_CELL + DEVICE_OPS + 2,
+	FATE_SECOND = FATE_CELL + DEVICE_OPS + 2,
+	FATES,
 };
+
+/* Actions are eventfds of these numbers. The timer has one for each choice. */
+#define DEVICE_CHOICE	FATES
 
 /**
  * struct fate - what is known of a timer
@@ -49,7 +62,9 @@ enum {
  * @changes: how often something was done to it
  * @last: the deadline of its last event
  * @copied: so many of its events are copied, and their read() has not returned
- * @late: so many of those were copied before it was cancelled
+ * @late: so many of those were copied before it was cancelled; so often it may act after that
+ * @least: a second stage does not come before that
+ * @chosen: whether it may act by each of the choices for it
  * @busy: an operation is about to change it
  */
 static struct fate {
@@ -60,6 +75,8 @@ static struct fate {
 	unsigned int changes;
 	unsigned int copied;
 	unsigned int late;
+	u64 least;
+	bool chosen[DEVICE_OPS + 1];
 	bool busy;
 } fates[FATES];
 
@@ -77,9 +94,10 @@ static struct waiting {
 static const struct device_scene *scene;
 static const unsigned int *ops;
 static struct file device_file;
-static unsigned int armed, alarms, faults, postponed;
-static u64 virtual_ns;
-static bool over, no_alarm_yet, not_submitted_yet;
+static unsigned int armed, choices, alarms, faults, postponed;
+static u64 virtual_ns, closed_ns;
+static bool over, no_alarm_yet, not_submitted_yet, closed, gone, no_work, strayed;
+static struct work_struct *agent_work;
 
 static u64 device_now(void)
 {
@@ -159,6 +177,88 @@ static void fate_read(const struct twheel_event *event)
 		return;
 	}
 	fate->due = event->flags & TWHEEL_EVENT_LAST ? 0 : fate->due + event->count * fate->period;
+}
+
+/* The timer has acted, at @due or later: its second stage is to come. */
+static void second_armed(u64 due)
+{
+	struct fate *second = &fates[FATE_SECOND];
+
+	second->due = device_now() + DEVICE_AFTER * NSEC_PER_MSEC;
+	second->least = due + DEVICE_AFTER * NSEC_PER_MSEC;
+}
+
+/* Of a cell, the oldest generation acts that has not. */
+static struct fate *fate_acts(int number)
+{
+	unsigned int i = FATE_CELL;
+
+	if (number >= DEVICE_CHOICE)
+		return &fates[FATE_ONCE];
+	while (number == FATE_CELL && i < FATE_SECOND - 1 && !fates[i].due)
+		i++;
+	return &fates[number == FATE_CELL ? i : number];
+}
+
+void device_acted(int number)
+{
+	struct fate *fate = fate_acts(number);
+	u64 due = fate->due;
+
+	stub_point();
+	alarms = 0;
+	fate->changes++;
+	if (!fate->due && !fate->late)
+		stub_fault("it acts twice, or after it was cancelled");
+	if (!fate->due && fate->late) {
+		fate->late--;
+		return;
+	}
+	if (device_now() < (fate == &fates[FATE_SECOND] ? fate->least :
+			    closed || fate->busy ? 0 : due))
+		stub_fault("it acts early");
+	if (fate == &fates[FATE_ONCE] && !fate->chosen[number - DEVICE_CHOICE])
+		stub_fault("it acts as is not chosen");
+	fate->due = 0;
+	/* The second stage of what is replaced meanwhile may come, or not. */
+	if (fate == &fates[FATE_ONCE] && number != DEVICE_CHOICE + (int)choices)
+		fates[FATE_SECOND].late++;
+	else if (fate == &fates[FATE_ONCE])
+		second_armed(closed ? min(due, closed_ns) : due);
+}
+
+void device_gone(void)
+{
+	gone = true;
+}
+
+void device_queue(struct work_struct *work)
+{
+	stub_point();
+	if (work->queued)
+		return;
+	work->queued = true;
+	agent_work = work;
+	no_work = false;
+}
+
+void device_unqueue(struct work_struct *work)
+{
+	stub_point();
+	work->queued = false;
+	no_work = true;
+}
+
+static void agent_main(int number)
+{
+	for (;;) {
+		device_wait_while(&no_work);
+		if (gone)
+			break;
+		no_work = true;
+		agent_work->queued = false;
+		agent_work->func(agent_work);
+	}
 }
 
 /* What is due now has to be found, unless it changes meanwhile. */
@@ -313,14 +413,12 @@ static struct tw_map *device_map(void)
 
 static void cell_cancel(void)
 {
+	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED, 0);
 	struct twheel_cell *cell = device_map()->cells;
-	u64 old;
+	u64 old = READ_ONCE(cell->word);
 
-	device_wait_while(&not_submitted_yet);
-	old = READ_ONCE(cell->word);
 	if (twheel_cell_state(old) == TWHEEL_CELL_PENDING &&
-	    cmpxchg((unsigned long *)&cell->word, old,
-		    twheel_cell_word(twheel_cell_generation(old), TWHEEL_CELL_CANCELLED, 0)) == old)
+	    cmpxchg((unsigned long *)&cell->word, old, old ^ flip) == old)
 		fates[FATE_CELL + twheel_cell_generation(old)].due = 0;
 }
 
@@ -331,8 +429,10 @@ static void waiter_main(int number)
 
 	if (waiter->kind == WAITER_ASKS)
 		info_ask();
-	if (waiter->kind == WAITER_CANCELS)
+	if (waiter->kind == WAITER_CANCELS) {
+		device_wait_while(&not_submitted_yet);
 		cell_cancel();
+	}
 	if (waiter->kind >= WAITER_LEVEL)
 		watch(number, waiter);
 	while (waiter->kind == WAITER_READER && waiter_read(number, true) > 0 &&
@@ -381,6 +481,11 @@ static void op_move(unsigned int i, unsigned int ms)
 	if (op_call(&fates[i], &op) != 1)
 		return;
 	/* Its event may come before the call has returned. */
+	if (scene->acts && !fates[i].due) {
+		if (op.time_ns > device_now())
+			stub_fault("what has acted is modified");
+		return;
+	}
 	if (fates[i].due)
 		fates[i].due = op.time_ns;
 	else if (fates[i].last != op.time_ns)
@@ -410,7 +515,7 @@ static void op_arm_cell(unsigned int ms)
 	struct fate *fate;
 
 	alarms = 0;
-	for (;;) {
+	while (!strayed) {
 		old = READ_ONCE(map->cells[0].word);
 		word = twheel_cell_word(twheel_cell_state(old) == TWHEEL_CELL_PENDING ?
 					twheel_cell_generation(old) :
@@ -423,6 +528,8 @@ static void op_arm_cell(unsigned int ms)
 			break;
 		fate->busy = false;
 	}
+	if (strayed)
+		return;
 	fate->due = device_at(ms);
 	if (ticks < READ_ONCE(map->cells[0].check)) {
 		xchg(map->bitmap, 1);
@@ -432,6 +539,19 @@ static void op_arm_cell(unsigned int ms)
 	}
 	fate->changes++;
 	fate->busy = false;
+}
+
+/* A stray write, after which the program does no more with the cell: it acts, now or when due. */
+static void op_stray(void)
+{
+	struct twheel_cell *cell = device_map()->cells;
+	u64 old = READ_ONCE(cell->word);
+
+	if (strayed || twheel_cell_state(old) != TWHEEL_CELL_PENDING ||
+	    cmpxchg((unsigned long *)&cell->word, old, 0) != old)
+		return;
+	strayed = true;
+	fates[FATE_CELL + twheel_cell_generation(old)].busy = true;
 }
 
 /* The cell is submitted when a task is about to sweep. */
@@ -450,9 +570,52 @@ static void op_setup(void)
 	struct twheel_setup setup = {
 		.clock = scene->clock, .max_cells = !!scene->cells,
 		.event_size = scene->late ? DEVICE_EVENT : 0,
+		.flags = scene->acts ? TWHEEL_SETUP_ACT : 0,
 	};
 
 	device_calls->unlocked_ioctl(&device_file, TWHEEL_IOC_SETUP, (unsigned long)&setup);
+}
+
+static void choose(u64 number, int event, bool then)
+{
+	struct twheel_act act = {
+		.number = number, .action = { .kind = TWHEEL_ACT_EVENTFD, .target = event },
+		.most_ns = DEVICE_BOUND * NSEC_PER_MSEC,
+	};
+
+	if (then) {
+		act.then = (struct twheel_action) {
+			.kind = TWHEEL_ACT_EVENTFD, .target = FATE_SECOND,
+		};
+		act.after_ns = DEVICE_AFTER * NSEC_PER_MSEC;
+	}
+	if (device_calls->unlocked_ioctl(&device_file, TWHEEL_IOC_ACT, (unsigned long)&act))
+		stub_fault("an action cannot be chosen");
+}
+
+/* Another action takes the place of that of the timer, whose second stage does not come then. */
+static void op_choose(void)
+{
+	struct fate *once = &fates[FATE_ONCE], *second = &fates[FATE_SECOND];
+	bool pending = second->due;
+	unsigned int i;
+
+	alarms = 0;
+	once->chosen[++choices] = true;
+	choose(FATE_ONCE, DEVICE_CHOICE + choices, true);
+	for (i = 0; i < choices && once->due > device_now(); i++)
+		once->chosen[i] = false;
+	/* If it was due, or the timer has acted meanwhile, it may come. */
+	second->late += second->due && (!pending || second->due <= device_now());
+	second->due = 0;
+}
+
+static void op_close(void)
+{
+	alarms = 0;
+	closed = true;
+	closed_ns = device_now();
+	device_calls->release(NULL, &device_file);
 }
 
 static void op_advance(unsigned int ms)
@@ -492,26 +655,34 @@ OP(poll, file_poll(NULL))
 OP(setup, op_setup())
 OP(advance, op_advance(2))
 OP(submit, op_submit())
+OP(cell_cancel, cell_cancel())
+OP(cell_stray, op_stray())
+OP(choose, op_choose())
+OP(close, op_close())
 
 #define MADE(name, in)	{ #name, make_##name, in }
 
 const struct device_op device_ops[] = {
 	MADE(arm_now, OPS_TIMER),
-	MADE(arm_near, OPS_TIMER),
+	MADE(arm_near, OPS_TIMER | OPS_ACT),
 	MADE(arm_far, OPS_TIMER),
 	MADE(modify_now, OPS_TIMER),
-	MADE(modify_near, OPS_TIMER),
-	MADE(modify_far, OPS_TIMER),
-	MADE(cancel_once, OPS_TIMER),
+	MADE(modify_near, OPS_TIMER | OPS_CHOOSE),
+	MADE(modify_far, OPS_TIMER | OPS_ACT),
+	MADE(cancel_once, OPS_TIMER | OPS_ACT | OPS_CHOOSE),
 	MADE(cancel_periodic, OPS_TIMER),
 	MADE(cell_now, OPS_CELL),
-	MADE(cell_near, OPS_CELL),
-	MADE(cell_far, OPS_CELL),
+	MADE(cell_near, OPS_CELL | OPS_LEASE),
+	MADE(cell_far, OPS_CELL | OPS_LEASE),
 	MADE(poll, OPS_CELL),
 	MADE(signal, OPS_SIGNAL),
 	MADE(setup, OPS_SETUP),
 	MADE(advance, OPS_VIRTUAL),
 	MADE(submit, OPS_SUBMIT),
+	MADE(cell_cancel, OPS_LEASE),
+	MADE(cell_stray, OPS_LEASE),
+	MADE(choose, OPS_CHOOSE),
+	MADE(close, OPS_ACT | OPS_CHOOSE | OPS_LEASE),
 };
 
 const unsigned int device_op_count = ARRAY_SIZE(device_ops);
@@ -520,7 +691,7 @@ static void program_main(int number)
 {
 	unsigned int i;
 
-	for (i = 0; i < scene->ops; i++)
+	for (i = 0; i < scene->ops && !closed; i++)
 		device_ops[ops[i]].make();
 }
 
@@ -534,7 +705,8 @@ const char *device_who(int number)
 	static char name[32];
 
 	if (number >= DEVICE_PROGRAM)
-		return number == DEVICE_ALARM ? "alarm" : "program";
+		return number == DEVICE_ALARM ? "alarm" : number == DEVICE_AGENT ? "agent" :
+		       "program";
 	snprintf(name, sizeof(name), "%s %d", kinds[scene->waiters[number].kind], number);
 	return name;
 }
@@ -550,6 +722,7 @@ void device_begin(const struct device_scene *wanted, const unsigned int wanted_o
 	memset(waiting, 0, sizeof(waiting));
 	memset(device_tasks, 0, DEVICE_FIBERS * sizeof(device_tasks[0]));
 	armed = 0;
+	choices = 0;
 	alarms = 0;
 	faults = 0;
 	postponed = 0;
@@ -557,6 +730,10 @@ void device_begin(const struct device_scene *wanted, const unsigned int wanted_o
 	over = false;
 	no_alarm_yet = true;
 	not_submitted_yet = true;
+	closed = false;
+	gone = false;
+	no_work = true;
+	strayed = false;
 	device_file = (struct file) { .f_mode = FMODE_WRITE };
 	device_calls->open(NULL, &device_file);
 	if (!scene->late) {
@@ -568,11 +745,20 @@ void device_begin(const struct device_scene *wanted, const unsigned int wanted_o
 			op_move(FATE_ARMED, DEVICE_FAR);
 		}
 		fates[FATE_ARMED] = (struct fate) { };
-		op_arm(FATE_PERIODIC, 2, DEVICE_PERIOD);
+		if (!scene->acts)
+			op_arm(FATE_PERIODIC, 2, DEVICE_PERIOD);
 		op_arm(FATE_ONCE, 2, 0);
 	}
 	if (scene->cells)
 		op_arm_cell(scene->cells);
+	if (scene->acts) {
+		fates[FATE_ONCE].chosen[0] = true;
+		choose(FATE_ONCE, DEVICE_CHOICE, true);
+		for (i = 0; i < DEVICE_OPS; i++)
+			choose(FATE_ARMED + i, FATE_ARMED + i, false);
+		choose(0, FATE_CELL, false);
+		cpus_begin(DEVICE_AGENT, 0, agent_main);
+	}
 	faults = scene->faults;
 	postponed = scene->postponed;
 	for (i = 0; i < DEVICE_WAITERS; i++)
@@ -626,7 +812,8 @@ void device_rest(void)
 {
 	u64 next = U64_MAX, now = device_now(), alarm = cpus_next_alarm();
 	u64 late = scene->crowd ? DEVICE_SOON : 0;
-	unsigned int i, sleepers = 0;
+	/* So does an agent. */
+	unsigned int i, sleepers = scene->acts;
 
 	for (i = 0; i < FATES; i++)
 		if (fates[i].due)
@@ -648,12 +835,38 @@ void device_rest(void)
 	}
 }
 
+/* All wait. The file is closed, if it is not, and must go when all in it has acted. */
+static void device_end_acts(void)
+{
+	unsigned int i;
+
+	if (!closed)
+		op_close();
+	for (i = 0; i < DEVICE_MS && !gone; i++) {
+		cpus_go(DEVICE_AGENT, 0);
+		if (!gone && device_has_alarm())
+			device_alarm(DEVICE_ALARM);
+	}
+	if (!gone)
+		stub_fault("a closed file stays");
+	for (i = 0; i < FATES; i++)
+		if (fates[i].due)
+			stub_fault("what was armed does not act");
+	no_work = false;
+	if (!cpus_finish(DEVICE_ALARM))
+		stub_fault("an agent does not end");
+}
+
 /* All wait. Signals end that. Then there is to be read what has not been, and no more. */
 void device_end(void)
 {
 	unsigned int i;
 
 	over = true;
+	if (scene->acts) {
+		device_end_acts();
+		return;
+	}
 	for (i = 0; i < DEVICE_WAITERS; i++) {
 		device_tasks[i].signal = true;
 		device_tasks[i].asleep = false;

@@ -5,11 +5,12 @@
 
 #include "cpus.h"
 
-/* Tasks that wait, then the one that makes the operations, then the alarm. */
+/* Tasks that wait, the one that makes the operations, the agent of a file that acts, the alarm. */
 #define DEVICE_WAITERS	3
 #define DEVICE_PROGRAM	DEVICE_WAITERS
-#define DEVICE_ALARM	(DEVICE_WAITERS + 1)
-#define DEVICE_FIBERS	(DEVICE_WAITERS + 2)
+#define DEVICE_AGENT	(DEVICE_WAITERS + 1)
+#define DEVICE_ALARM	(DEVICE_WAITERS + 2)
+#define DEVICE_FIBERS	(DEVICE_WAITERS + 3)
 /* How many operations a run has at most. */
 #define DEVICE_OPS	2
 
@@ -62,6 +63,7 @@ struct waiter {
  *	to move them
  * @faults: so many copies find no memory
  * @postponed: so many alarms are postponed
+ * @acts: the file acts; its timer has a second stage
  * @late: the file is set up by an operation; the first waiter's buffer is too short then
  */
 struct device_scene {
@@ -74,6 +76,7 @@ struct device_scene {
 	unsigned int crowd;
 	unsigned int faults;
 	unsigned int postponed;
+	bool acts;
 	bool late;
 };
 
@@ -96,6 +99,9 @@ enum {
 	OPS_SETUP	= 8,
 	OPS_VIRTUAL	= 16,
 	OPS_SUBMIT	= 32,
+	OPS_ACT		= 64,
+	OPS_CHOOSE	= 128,
+	OPS_LEASE	= 256,
 };
 
 extern const struct device_scene device_scenes[];

@@ -27,9 +27,9 @@ need gcc libc6-dev python3
 export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=4:detect_leaks=0
 export UBSAN_OPTIONS=halt_on_error=1
 flags+=(-O1 -g "${sanitizers[@]}" -I"$here")
-# Who pays, and what acts, have no part in this.
+# Who pays has no part in this.
 parts() {
-	printf '%s\n' "$1"/module/{clock,dev/*}.c | grep -v -e '/user\.c$' -e '/act\.c$'
+	printf '%s\n' "$1"/module/{clock,dev/*}.c | grep -v '/user\.c$'
 }
 
 # build TREE OBJECTS FILE...: those files, and the program of all objects

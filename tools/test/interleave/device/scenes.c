@@ -47,6 +47,9 @@ const struct device_scene device_scenes[] = {
 	  .ops = 1, .from = OPS_TIMER },
 	{ "device, a reader is stopped", { { .kind = WAITER_READER, .does = WAITER_STOPS }, READS },
 	  .ops = 1, .from = OPS_TIMER },
+	{ "device, a timer acts", .ops = 2, .from = OPS_ACT, .acts = true },
+	{ "device, an action is chosen", .ops = 2, .from = OPS_CHOOSE, .acts = true },
+	{ "device, a lease acts", .ops = 2, .from = OPS_LEASE, .cells = 2, .acts = true },
 };
 
 const unsigned int device_scene_count = ARRAY_SIZE(device_scenes);
