@@ -176,12 +176,10 @@ static struct twheel_setup setup_random(struct task *task)
 	};
 	static const uint32_t cells[] = { 1, 40, 64, 65, 100, 100, 1000, 4097, 30000 };
 	struct dice *dice = &task->dice;
-
-	return (struct twheel_setup) {
+	struct twheel_setup setup = {
 		.clock = dice_once_in(dice, 30) ? dice_bits(dice) :
 			 clocks[dice_roll(dice, task->world->steady ? 6 : 8)],
-		/* The model does not know files that act. */
-		.flags = random_zero(dice) & ~TWHEEL_SETUP_ACT,
+		.flags = dice_once_in(dice, 4) ? TWHEEL_SETUP_ACT : random_zero(dice),
 		.tick_ns = dice_roll(dice, 3) ? 10000 + dice_roll(dice, 300000) :
 			   dice_roll(dice, 3) ? 0 : random_time(dice),
 		.max_timers = dice_roll(dice, 3) ? dice_roll(dice, 3) * dice_roll(dice, 40) :
@@ -192,6 +190,12 @@ static struct twheel_setup setup_random(struct task *task)
 			      48 + 8 * dice_roll(dice, 27) : dice_bits(dice) % 300,
 		.reserved = random_zero(dice),
 	};
+
+	/* A closed file that acts stays until its second stages come, on a tick. */
+	if (setup.flags & TWHEEL_SETUP_ACT && setup.clock != TWHEEL_VIRTUAL &&
+	    setup.tick_ns > 5 * MS)
+		setup.tick_ns = 0;
+	return setup;
 }
 
 static const int setup_errors[] = {

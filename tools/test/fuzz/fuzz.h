@@ -33,8 +33,8 @@
 
 /* Calls of a program: the bits of a mask. */
 #define MAX_CALLS	64
-/* The first calls open a file, set it up, map it and watch it, most often. */
-#define FIRST_CALLS	4
+/* The first calls open a file, set it up, map it, watch it and choose actions, most often. */
+#define FIRST_CALLS	5
 #define MAX_TASKS	3
 #define NR_FDS		5
 #define NR_MAPPINGS	2
@@ -51,9 +51,21 @@ enum {
 	FD_EPOLL	= FD_FILE + NR_FDS,
 	FD_LAST		= FD_EPOLL,
 	FD_WITNESS	= 200,
+	FD_GROUP,
+	FD_EVENT	= 210,
 	/* From here on. */
 	FD_RINGS	= 300,
 };
+
+/* What actions act on: eventfds, then signals. */
+#define NR_EVENTFDS	4
+#define NR_TARGETS	6
+#define NO_TARGET	NR_TARGETS
+
+/* Numbers, and cells of a file that acts, that are used often. */
+#define NR_NUMBERS	8
+/* Actions that a program chooses for each file. */
+#define MAX_ACTS	(5 * MAX_CALLS)
 
 /* So late an event may come on a busy machine, in ms. */
 #define PATIENCE	30000
@@ -72,11 +84,33 @@ struct timer {
 	bool unordered;
 };
 
-/** struct cell - a cell, by its word; @ticks is the deadline */
+/**
+ * struct cell - a cell, by its word; @ticks is the deadline
+ * @loose: the word may have been out of the bounds of its action, and act at any time
+ * @look: the kernel looks at it at this tick, at the latest
+ */
 struct cell {
 	uint64_t word;
 	uint64_t ticks;
+	uint64_t look;
 	bool pending;
+	bool loose;
+};
+
+/**
+ * struct act - what timers and cells of a number do
+ * @first: their target
+ * @then: that of the second stage, which comes @after
+ * @pending: it will come, with a deadline from @from to @until
+ * @most: so many ticks ahead a renewal may be; 0: there is no bound
+ */
+struct act {
+	bool chosen;
+	bool pending;
+	uint64_t number;
+	unsigned int first, then;
+	uint64_t after, from, until;
+	uint64_t most;
 };
 
 /**
@@ -86,7 +120,10 @@ struct cell {
  * @ready: it has its wheel
  * @vague: nobody knows its timers
  * @wild: nobody knows its cells
+ * @act: it acts, as @acts say
  * @virtual_ns: the time on a virtual clock
+ * @known_ns: what has acted since it was known of all, has not before; on a virtual clock, that
+ *	is when it was @advanced
  * @live: how many timers exist; @nr: how many there have been
  */
 struct file {
@@ -104,10 +141,14 @@ struct file {
 	uint64_t map_bytes;
 	uint64_t memory;
 	uint64_t virtual_ns;
+	uint64_t known_ns;
+	bool advanced;
+	bool act;
 	uint32_t live;
 	uint32_t nr;
 	struct timer timers[MAX_TIMERS];
 	struct cell cells[MAX_CELLS];
+	struct act acts[MAX_ACTS];
 };
 
 /**
@@ -135,6 +176,9 @@ struct watch {
  * struct world - a program that runs, in memory that its processes share
  * @exact: one call is made at a time
  * @steady: no clocks that can be set
+ * @pid: the process that gets signals
+ * @done: how often a target was acted on; @seen: how often it was seen to be; @unsure: which ones
+ *	of these are not known
  * @verbose: tell of each call, in @trace
  * @wrong: the first thing that was wrong, or empty
  */
@@ -152,6 +196,9 @@ struct world {
 	struct mapping mappings[NR_MAPPINGS];
 	atomic_ullong ids[NR_IDS];
 	atomic_ullong *calls, *events;
+	pid_t pid;
+	uint64_t done[NR_TARGETS + 1], seen[NR_TARGETS];
+	unsigned int unsure;
 	unsigned int nr_files;
 	struct file files[MAX_FILES];
 };
@@ -220,7 +267,19 @@ uint64_t time_add(uint64_t a, uint64_t b);
 /* How many timers and cells are certainly due at a time, or may be. */
 unsigned int model_due(const struct file *file, uint64_t now);
 unsigned int model_may_be_due(const struct file *file, uint64_t now);
+/* How many timers of a file that acts may have expired. */
+unsigned int model_may_have_acted(const struct file *file, uint64_t now);
 uint64_t model_ticks(const struct file *file, uint64_t ns);
+/* Whether a deadline has been reached on a tick. */
+bool tick_reached(const struct file *file, uint64_t deadline, uint64_t now);
+/* Whether a timer may have expired, or must have. */
+bool timer_may_be_due(const struct file *file, const struct timer *timer, uint64_t now);
+bool timer_is_due(const struct file *file, const struct timer *timer, uint64_t now);
+void timer_end(struct file *file, struct timer *timer);
+bool cell_is_due(const struct file *file, const struct cell *cell, uint64_t now);
+uint64_t cell_deadline(const struct file *file, const struct cell *cell);
+/* Whether this user has reached a limit. */
+bool user_has_enough(const struct task *task);
 void model_op(const struct task *task, struct file *file, const struct twheel_op *asked,
 	      const struct twheel_op *answer, long ret, const uint64_t times[2]);
 void model_event(const struct task *task, struct file *file, const struct twheel_event *event,
@@ -272,6 +331,24 @@ void call_op(struct task *task);
 void call_ops(struct task *task);
 void call_advance(struct task *task);
 
+/* act.c */
+void act_begin(struct world *world);
+void act_reset(struct world *world);
+/* A number for which an action may be chosen. */
+uint64_t random_number(struct task *task, const struct file *file);
+/* A timer has acted. */
+void act_timer_gone(struct world *world, struct file *file, struct timer *timer);
+/* Has the cell acted, as its word says? */
+bool act_ask_cell(struct world *world, struct file *file, unsigned int slot);
+/* Whether a word that is pending for @ticks is out of the bound of a cell, at the tick @now. */
+bool act_out_of_bound(struct file *file, uint32_t number, uint64_t ticks, uint64_t now);
+/* All that is due acts, and no more. */
+void act_check(const struct task *task, int fd, struct file *file);
+void act_check_targets(struct world *world);
+/* All files are closed: what is armed acts. */
+void act_end(struct world *world);
+void call_act(struct task *task);
+
 /* ring.c */
 long ring_ops(int fd, const struct twheel_ops *ops);
 bool ring_is_used(void);
@@ -295,6 +372,9 @@ void call_scribble(struct task *task);
 /* Whether this process can use cells there, by the rules. */
 bool mapping_is_good(const struct mapping *mapping);
 void mappings_close(struct world *world);
+/* The word of a cell. False if it is not mapped. */
+bool cell_read(const struct world *world, const struct file *file, uint32_t number,
+	       uint64_t *word);
 /* Does a cell say that it has fired? True if it is not mapped. @pending: what it said before */
 bool cell_fired(const struct world *world, const struct file *file, uint32_t number,
 		uint64_t pending);

@@ -178,6 +178,7 @@ static void worker_run(unsigned int number)
 	uint64_t program;
 
 	worker_become_user(number);
+	act_begin(world);
 	world->seed = seed;
 	world->exempt = !number;
 	world->steady = steady;

@@ -145,7 +145,7 @@ struct stroke {
 	struct task *task;
 	struct mapping *mapping;
 	uint32_t number;
-	uint64_t old, new, ticks;
+	uint64_t old, new, ticks, look;
 	unsigned int how;
 	bool done, kick;
 };
@@ -200,6 +200,7 @@ static void stroke_change(void *arg)
 					 __ATOMIC_SEQ_CST))
 		return;
 	stroke->done = true;
+	stroke->look = load(check);
 	if (twheel_cell_state(stroke->new) != TWHEEL_CELL_PENDING ||
 	    load(check) <= stroke->ticks)
 		return;
@@ -212,8 +213,7 @@ static void stroke_change(void *arg)
 	stroke->kick = load(wake) > stroke->ticks && stroke->how != 3;
 }
 
-bool cell_fired(const struct world *world, const struct file *file, uint32_t number,
-		uint64_t pending)
+bool cell_read(const struct world *world, const struct file *file, uint32_t number, uint64_t *word)
 {
 	unsigned int i;
 
@@ -222,12 +222,22 @@ bool cell_fired(const struct world *world, const struct file *file, uint32_t num
 			.mapping = (struct mapping *)&world->mappings[i], .number = number,
 		};
 
-		if (mapping_is_good(stroke.mapping) && stroke.mapping->file == file &&
-		    memory_try(stroke_read, &stroke))
-			return stroke.old == (pending | (uint64_t)TWHEEL_CELL_FIRED <<
-							TWHEEL_CELL_STATE_SHIFT);
+		if (!mapping_is_good(stroke.mapping) || stroke.mapping->file != file ||
+		    !memory_try(stroke_read, &stroke))
+			continue;
+		*word = stroke.old;
+		return true;
 	}
-	return true;
+	return false;
+}
+
+bool cell_fired(const struct world *world, const struct file *file, uint32_t number,
+		uint64_t pending)
+{
+	uint64_t word;
+
+	return !cell_read(world, file, number, &word) ||
+	       word == (pending | (uint64_t)TWHEEL_CELL_FIRED << TWHEEL_CELL_STATE_SHIFT);
 }
 
 /* Kick, by any descriptor of the file. Returns false if there is none. */
@@ -269,21 +279,31 @@ void call_cell(struct task *task)
 	struct file *known = task->world->exact ? mapping->file : NULL, *file = known ?: &others;
 	struct stroke stroke = { .task = task, .mapping = mapping };
 	uint32_t generation, state = TWHEEL_CELL_PENDING;
+	uint64_t now;
 	struct cell *cell;
+	bool acts;
 
 	if (!mapping_is_good(mapping) || (task->world->exact && !known))
 		return;
-	stroke.number = cell_number(file, dice_roll(&task->dice, MAX_CELLS));
+	acts = known && known->act && !known->wild;
+	stroke.number = cell_number(file, dice_roll(&task->dice, acts ? NR_NUMBERS : MAX_CELLS));
 	cell = model_cell(file, stroke.number);
 	if (!memory_try(stroke_read, &stroke) || !stroke.done)
 		return;
+	/* It may have acted just now. */
+	if (acts)
+		act_ask_cell(task->world, file, cell - file->cells);
 	stroke.how = dice_once_in(&task->dice, 25) ? 1 + dice_roll(&task->dice, 3) : 0;
-	stroke.ticks = random_ticks(task, file, model_ticks(file, file_now(file)));
+	now = model_ticks(file, file_now(file));
+	stroke.ticks = random_ticks(task, file, now);
 	generation = twheel_cell_generation(stroke.old);
 	if (twheel_cell_state(stroke.old) != TWHEEL_CELL_PENDING)
 		generation = twheel_cell_next_generation(stroke.old);
 	else if (dice_once_in(&task->dice, 3))
 		state = TWHEEL_CELL_CANCELLED;
+	/* As twheel_cell_cancel() does. */
+	if (acts && state == TWHEEL_CELL_CANCELLED)
+		stroke.ticks = cell->ticks;
 	stroke.new = twheel_cell_word(generation, state, stroke.ticks);
 	stroke.done = false;
 	memory_try(stroke_change, &stroke);
@@ -291,6 +311,9 @@ void call_cell(struct task *task)
 	     (unsigned long long)stroke.old, (unsigned long long)stroke.new,
 	     (unsigned long long)stroke.ticks, stroke.done ? "" : ", lost",
 	     stroke.kick ? ", and a kick" : "");
+	if (acts && !stroke.done &&
+	    (act_ask_cell(task->world, file, cell - file->cells) || cell->word != stroke.old))
+		return;
 	if (stroke.how || (stroke.kick && !stroke_kick(&stroke)))
 		file->wild = true;
 	if (!known || file->wild)
@@ -300,7 +323,9 @@ void call_cell(struct task *task)
 		      (unsigned long long)stroke.old);
 	*cell = (struct cell) {
 		.word = stroke.new, .ticks = stroke.ticks,
+		.look = stroke.kick ? now : stroke.look,
 		.pending = state == TWHEEL_CELL_PENDING,
+		.loose = acts && act_out_of_bound(file, stroke.number, stroke.ticks, now),
 	};
 }
 

@@ -34,20 +34,19 @@ uint64_t time_add(uint64_t a, uint64_t b)
 	return a > TWHEEL_NEVER_NS || b > TWHEEL_NEVER_NS - a ? TWHEEL_NEVER_NS : a + b;
 }
 
-/* Whether a deadline has been reached on a tick. */
-static bool tick_reached(const struct file *file, uint64_t deadline, uint64_t now)
+bool tick_reached(const struct file *file, uint64_t deadline, uint64_t now)
 {
 	uint64_t tick = (deadline + file->tick_ns - 1) / file->tick_ns;
 
 	return deadline < TWHEEL_NEVER_NS && tick <= now / file->tick_ns;
 }
 
-static bool timer_may_be_due(const struct file *file, const struct timer *timer, uint64_t now)
+bool timer_may_be_due(const struct file *file, const struct timer *timer, uint64_t now)
 {
 	return tick_reached(file, timer->deadline, now);
 }
 
-static bool timer_is_due(const struct file *file, const struct timer *timer, uint64_t now)
+bool timer_is_due(const struct file *file, const struct timer *timer, uint64_t now)
 {
 	return tick_reached(file, time_add(timer->deadline, timer->slack), now);
 }
@@ -58,10 +57,18 @@ uint64_t model_ticks(const struct file *file, uint64_t ns)
 	return (ns / file->tick_ns * file->tick_ns - file->origin_ns) / file->tick_ns;
 }
 
-static bool cell_is_due(const struct file *file, const struct cell *cell, uint64_t now)
+bool cell_is_due(const struct file *file, const struct cell *cell, uint64_t now)
 {
 	return cell->pending && cell->ticks != TWHEEL_CELL_NEVER &&
 	       cell->ticks <= model_ticks(file, now);
+}
+
+uint64_t cell_deadline(const struct file *file, const struct cell *cell)
+{
+	uint64_t due = file->origin_ns + cell->ticks * file->tick_ns;
+
+	/* Before the clock began. */
+	return due > TWHEEL_NEVER_NS ? 0 : due;
 }
 
 static unsigned int cells_due(const struct file *file, uint64_t now)
@@ -78,19 +85,29 @@ unsigned int model_due(const struct file *file, uint64_t now)
 	unsigned int due = file->wild ? 0 : cells_due(file, now);
 	uint32_t i;
 
+	if (file->act)
+		return 0;
 	for (i = 0; i < file->nr && !file->vague; i++)
 		due += file->timers[i].live && timer_is_due(file, &file->timers[i], now);
 	return due;
 }
 
-unsigned int model_may_be_due(const struct file *file, uint64_t now)
+unsigned int model_may_have_acted(const struct file *file, uint64_t now)
 {
-	unsigned int due = file->vague || file->wild ? ~0U / 2 : cells_due(file, now);
+	unsigned int due = 0;
 	uint32_t i;
 
 	for (i = 0; i < file->nr; i++)
 		due += file->timers[i].live && timer_may_be_due(file, &file->timers[i], now);
 	return due;
+}
+
+unsigned int model_may_be_due(const struct file *file, uint64_t now)
+{
+	if (file->act)
+		return 0;
+	return (file->vague || file->wild ? ~0U / 2 : cells_due(file, now)) +
+	       model_may_have_acted(file, now);
 }
 
 static struct timer *timer_find(struct file *file, uint64_t id)
@@ -110,7 +127,7 @@ static struct timer *timer_find_live(struct file *file, uint64_t id)
 	return timer && timer->live ? timer : NULL;
 }
 
-static void timer_end(struct file *file, struct timer *timer)
+void timer_end(struct file *file, struct timer *timer)
 {
 	timer->live = false;
 	file->live--;
@@ -135,8 +152,9 @@ struct cell *model_cell(struct file *file, uint32_t number)
 	return NULL;
 }
 
-/** struct outcome - what an operation may give: @one or @other, and when */
+/** struct outcome - what an operation may give: @one or @other, and when; @gone: or -ENOENT */
 struct outcome {
+	bool gone;
 	long one, other;
 	/* The deadline that it asks for lies between these. */
 	uint64_t least, most;
@@ -170,6 +188,15 @@ static void outcome_of_modify(const struct twheel_op *op, struct outcome *out)
 	out->other = out->most > out->timer->deadline;
 }
 
+/* Of those that are live, some may have acted. */
+static void outcome_of_room(const struct file *file, uint64_t now, struct outcome *out)
+{
+	unsigned int gone = file->act ? model_may_have_acted(file, now) : 0;
+
+	out->one = file->live >= file->max_timers + gone ? -ENOSPC : 0;
+	out->other = file->live >= file->max_timers ? -ENOSPC : 0;
+}
+
 static void outcome_of_advance(const struct file *file, const struct twheel_op *op,
 			       struct outcome *out)
 {
@@ -194,10 +221,11 @@ static struct outcome outcome_of(struct file *file, const struct twheel_op *op,
 	switch (op->op) {
 	case TWHEEL_OP_ARM:
 		if (!op_time_valid(file, op, TWHEEL_ABS) ||
-		    op->period_ns > TWHEEL_NEVER_NS || op->slack_ns > TWHEEL_NEVER_NS)
+		    (op->period_ns && file->act) || op->period_ns > TWHEEL_NEVER_NS ||
+		    op->slack_ns > TWHEEL_NEVER_NS)
 			outcome_set(&out, -EINVAL);
 		else
-			outcome_set(&out, file->live >= file->max_timers ? -ENOSPC : 0);
+			outcome_of_room(file, span[1], &out);
 		break;
 	case TWHEEL_OP_CANCEL:
 		outcome_set(&out, !bare ? -EINVAL : out.timer ? 1 : -ENOENT);
@@ -230,6 +258,8 @@ static struct outcome outcome_of(struct file *file, const struct twheel_op *op,
 	default:
 		outcome_set(&out, -EINVAL);
 	}
+	out.gone = file->act && out.timer && out.one >= 0 &&
+		   timer_may_be_due(file, out.timer, span[1]);
 	return out;
 }
 
@@ -258,6 +288,11 @@ static void clock_advanced(struct file *file, uint64_t now)
 {
 	unsigned int i;
 
+	/* What was not due before acts now at the earliest. */
+	if (!file->advanced && file->act && !model_may_have_acted(file, file->virtual_ns) &&
+	    !cells_due(file, file->virtual_ns))
+		file->known_ns = now;
+	file->advanced = true;
 	file->virtual_ns = now;
 	/* Words have no more bits than that. */
 	for (i = 0; i < MAX_CELLS && file->max_cells; i++)
@@ -333,8 +368,7 @@ static void op_check_outputs(const struct task *task, const struct twheel_op *as
 		      asked->op);
 }
 
-/* Whether this user has reached a limit. */
-static bool user_has_enough(const struct task *task)
+bool user_has_enough(const struct task *task)
 {
 	struct twheel_info info = { };
 
@@ -363,6 +397,17 @@ void model_op(const struct task *task, struct file *file, const struct twheel_op
 	snprintf(what, sizeof(what), "operation %u", asked->op);
 	if (asked->op == TWHEEL_OP_ARM && !out.one && ret == -EDQUOT && user_has_enough(task))
 		out.one = -EDQUOT;
+	if (out.gone && ret == -ENOENT) {
+		op_check_outputs(task, asked, answer, ret);
+		act_timer_gone(task->world, file, out.timer);
+		return;
+	}
+	if (asked->op == TWHEEL_OP_CANCEL_ALL && file->act && ret >= 0 && ret < out.one &&
+	    ret + model_may_have_acted(file, span[1]) >= out.one) {
+		/* Nobody knows which ones have acted before. */
+		task->world->unsure = ~0U;
+		out.one = ret;
+	}
 	want(task, what, ret, out.one, out.other);
 	op_check_outputs(task, asked, answer, ret);
 	if (ret >= 0 && (ret == out.one || ret == out.other))
@@ -373,13 +418,10 @@ static void event_of_cell(const struct task *task, struct file *file,
 			  const struct twheel_event *event)
 {
 	struct cell *cell = model_cell(file, (uint32_t)event->id);
-	uint64_t due = cell ? file->origin_ns + cell->ticks * file->tick_ns : 0;
+	uint64_t due = cell ? cell_deadline(file, cell) : 0;
 
 	if (file->wild)
 		return;
-	/* Before the clock began. */
-	if (due > TWHEEL_NEVER_NS)
-		due = 0;
 	if (!cell || !cell->pending || event->id >> 32 != twheel_cell_generation(cell->word) ||
 	    event->deadline_ns != due || event->cookie || event->count != 1 ||
 	    event->flags != TWHEEL_EVENT_LAST)

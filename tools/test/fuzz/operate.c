@@ -59,7 +59,7 @@ static struct twheel_op op_random(struct task *task, const struct file *file)
 	if (op.op == TWHEEL_OP_MODIFY && dice_once_in(dice, 3))
 		op.flags |= TWHEEL_LATER;
 	if (op.op == TWHEEL_OP_ARM) {
-		op.cookie = dice_bits(dice);
+		op.cookie = file && !file->act ? dice_bits(dice) : random_number(task, file);
 		op.period_ns = dice_roll(dice, 4) ? 0 : dice_roll(dice, 5 * MS);
 		op.slack_ns = dice_roll(dice, 6) ? 0 : random_time(dice);
 	}

@@ -2,6 +2,7 @@
 /* Runs a program: its calls, in threads and processes, and what is left afterwards. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,7 +29,8 @@ static const struct {
 	{ call_op, 45 }, { call_ops, 12 }, { call_advance, 20 }, { call_read, 22 },
 	{ call_poll, 7 }, { call_watch, 5 }, { call_epoll, 10 }, { call_sleep, 5 },
 	{ call_open, 4 }, { call_close, 2 }, { call_dup, 4 }, { call_setup, 6 },
-	{ call_mmap, 8 }, { call_remap, 2 }, { call_cell, 30 }, { call_scribble, 4 }, { NULL, 3 },
+	{ call_mmap, 8 }, { call_remap, 2 }, { call_cell, 30 }, { call_scribble, 4 },
+	{ call_act, 6 }, { NULL, 3 },
 };
 
 void wrong(struct world *world, const char *format, ...)
@@ -148,7 +150,7 @@ static void dice_for(struct task *task, unsigned int call)
 static unsigned int call_choose(struct task *task)
 {
 	static void (*const first[])(struct task *) = {
-		call_open, call_setup, call_mmap, call_watch,
+		call_open, call_setup, call_mmap, call_watch, call_act,
 	};
 	unsigned int total = 0, i, roll;
 
@@ -253,17 +255,19 @@ static void threads_run(struct task *tasks, unsigned int from, unsigned int to)
 static struct file *file_guess(unsigned int slot)
 {
 	static struct file file;
+	struct pollfd pfd = { .fd = fd_of(slot) };
 	int flags = fcntl(fd_of(slot), F_GETFL);
 	struct twheel_info info = { };
 
 	if (flags < 0)
 		return NULL;
 	ioctl(fd_of(slot), TWHEEL_IOC_INFO, &info);
+	poll(&pfd, 1, 0);
 	file = (struct file) {
 		.mode = flags & O_ACCMODE, .ready = true, .vague = true, .wild = true,
 		.clock = info.clock, .event_size = info.event_size, .tick_ns = info.tick_ns,
 		.max_timers = info.max_timers, .max_cells = info.max_cells,
-		.virtual_ns = info.now_ns,
+		.virtual_ns = info.now_ns, .act = pfd.revents & POLLERR,
 	};
 	return &file;
 }
@@ -299,6 +303,7 @@ static void world_reset(struct world *world)
 	}
 	for (i = 0; i < NR_IDS; i++)
 		world->ids[i] = 0;
+	act_reset(world);
 	dup3(epoll, FD_EPOLL, O_CLOEXEC);
 	close(epoll);
 }
@@ -331,6 +336,10 @@ bool program_run(struct world *world)
 	}
 	syscall(SYS_close_range, FD_FILE, FD_LAST, 0);
 	mappings_close(world);
+	if (world->exact)
+		act_end(world);
 	check_all_is_back(world);
+	if (world->exact)
+		act_check_targets(world);
 	return !*world->wrong;
 }

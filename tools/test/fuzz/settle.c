@@ -16,7 +16,7 @@ long model_setup(const struct task *task, const struct file *file,
 
 	/* All files have the same limits. */
 	ioctl(FD_WITNESS, TWHEEL_IOC_INFO, &info);
-	if (setup->clock > TWHEEL_VIRTUAL || setup->flags || setup->reserved ||
+	if (setup->clock > TWHEEL_VIRTUAL || setup->flags & ~TWHEEL_SETUP_ACT || setup->reserved ||
 	    (setup->event_size && (setup->event_size < TWHEEL_EVENT_SIZE_0 ||
 				   setup->event_size > TWHEEL_EVENT_SIZE_MAX ||
 				   setup->event_size % 8)) || (setup->max_cells && settable))
@@ -38,6 +38,7 @@ long model_setup(const struct task *task, const struct file *file,
 void model_ready(struct file *file, const struct twheel_setup *setup)
 {
 	file->ready = true;
+	file->act = setup->flags & TWHEEL_SETUP_ACT;
 	file->clock = setup->clock;
 	if (setup->tick_ns)
 		file->tick_ns = setup->tick_ns;
@@ -51,15 +52,20 @@ void model_ready(struct file *file, const struct twheel_setup *setup)
 void model_check(const struct task *task, int fd, struct file *file)
 {
 	struct twheel_info info;
+	unsigned int gone;
 
+	if (file->act)
+		act_check(task, fd, file);
 	if (ioctl(fd, TWHEEL_IOC_INFO, &info)) {
 		wrong(task->world, "info: %s", result_name(-errno));
 		return;
 	}
+	/* More may have acted meanwhile. */
+	gone = file->act ? model_may_have_acted(file, file_now(file)) : 0;
 	if (info.clock != file->clock || info.tick_ns != file->tick_ns ||
 	    info.event_size != file->event_size || info.max_timers != file->max_timers ||
 	    info.max_cells != file->max_cells || info.reserved ||
-	    (!file->vague && info.timers != file->live) ||
+	    (!file->vague && (info.timers > file->live || info.timers + gone < file->live)) ||
 	    (file->clock == TWHEEL_VIRTUAL && info.now_ns != file->virtual_ns))
 		wrong(task->world, "info: %u, %llu, %u, %u, %u: %llu timers, not %u; now %llu",
 		      info.clock, (unsigned long long)info.tick_ns, info.event_size,
@@ -117,13 +123,22 @@ void model_settle(struct task *task, int fd, struct file *file)
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	struct twheel_info info;
 
-	if (!file->ready || *task->world->wrong)
+	/* What is armed in a file that acts is left for its end. */
+	if (!file->ready || *task->world->wrong || (file->act && !task->world->exact))
 		return;
+	if (file->act && dice_roll(&task->dice, 2)) {
+		model_check(task, fd, file);
+		return;
+	}
 	if (file->clock == TWHEEL_VIRTUAL && !file->vague)
 		settle_op(task, fd, file, (struct twheel_op) {
 			.op = TWHEEL_OP_ADVANCE, .flags = TWHEEL_ABS,
 			.time_ns = settle_end(file),
 		});
+	if (file->act) {
+		model_check(task, fd, file);
+		return;
+	}
 	settle_drain(task, fd, file,
 		     file_now(file) + (file->clock == TWHEEL_VIRTUAL ? 0 : SETTLE_NS));
 	ioctl(fd, TWHEEL_IOC_INFO, &info);

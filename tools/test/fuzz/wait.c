@@ -52,7 +52,7 @@ static void refusal_check(const struct task *task, const struct file *file, long
 
 	if (file->mode == O_WRONLY)
 		one = -EBADF;
-	else if (bytes < file->event_size)
+	else if (bytes < file->event_size || file->act)
 		one = -EINVAL;
 	other = one;
 	if (one != -EBADF && one != -EINVAL && may && place_writes(place, bytes) < file->event_size)
@@ -163,6 +163,8 @@ void call_poll(struct task *task)
 		return;
 	if (!file)
 		want(task, "poll", pfd.revents, POLLNVAL, POLLNVAL);
+	else if (file->act)
+		want(task, "poll", pfd.revents, POLLERR, POLLERR);
 	else if (pfd.revents & ~POLLIN)
 		wrong(task->world, "poll gives %#x", pfd.revents);
 	else if (sure && !ret)
@@ -214,6 +216,11 @@ static void epoll_reported(const struct task *task, const struct epoll_event *ev
 	struct watch *watch = &task->world->watches[event->data.u32];
 
 	tell(task, "   epoll tells of %u: %#x", event->data.u32, event->events);
+	if (watch->file && watch->file->act) {
+		if (event->events != EPOLLERR)
+			wrong(task->world, "epoll gives %#x of a file that acts", event->events);
+		return;
+	}
 	if (event->events & ~EPOLLIN)
 		wrong(task->world, "epoll gives %#x", event->events);
 	if (!watch->file || !model_may_be_due(watch->file, file_now(watch->file)))

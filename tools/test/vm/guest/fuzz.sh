@@ -13,6 +13,9 @@ echo "@begin $(uname -r) $(nproc)" > $out
 # Limits that programs reach.
 insmod /modules/twheel.ko limit_timers=40000 user_timers=4096 || exit
 chmod 666 /dev/twheel
+# A group that may be killed.
+group=/sys/fs/cgroup/fuzz
+mount -t cgroup2 none /sys/fs/cgroup && mkdir $group && chmod 666 $group/cgroup.kill
 # shellcheck disable=SC2046
 fuzz $(cat /arguments) > $out 2> /tmp/errors
 status=$?
