@@ -29,6 +29,9 @@
 /* The shortest tick. */
 #define TICK	(10 * US)
 
+/* The guest has made it, where it can, with no processes in it. */
+#define GROUP_KILL	"/sys/fs/cgroup/attack/cgroup.kill"
+
 /* Watches of one descriptor. */
 #define WATCHES	2000
 
@@ -342,6 +345,36 @@ static void way_cells(void)
 	}
 }
 
+/*
+ * Leases that run out without end, in files with few timers each, so that none waits for others.
+ * Each acts at once, and once more in its second stage, which kills a group if there is one.
+ */
+static void way_leases(void)
+{
+	const struct twheel_setup setup = {
+		.flags = TWHEEL_SETUP_ACT, .tick_ns = TICK, .max_timers = 64,
+	};
+	int group = open(GROUP_KILL, O_WRONLY | O_CLOEXEC);
+	struct twheel_act act = {
+		.action = { .kind = TWHEEL_ACT_EVENTFD, .target = eventfd(0, EFD_CLOEXEC) },
+		.after_ns = TICK,
+	};
+	int fds[400];
+	unsigned int i;
+
+	act.then = act.action;
+	if (group >= 0)
+		act.then = (struct twheel_action) { .kind = TWHEEL_ACT_GROUP, .target = group };
+	for (i = 0; i < way->files; i++) {
+		fds[i] = dev_open_flags(0);
+		if (ioctl(fds[i], TWHEEL_IOC_SETUP, &setup) || ioctl(fds[i], TWHEEL_IOC_ACT, &act))
+			err(1, "a file that acts");
+	}
+	attack_begun();
+	for (i = 0;; i = (i + 1) % way->files)
+		timers_arm(fds[i], setup.max_timers, now_ns() + TICK, TICK, 0);
+}
+
 /* Write nonsense to the mapping, and kick the kernel to read it. */
 static void way_scribbles(void)
 {
@@ -406,6 +439,8 @@ const struct way ways[] = {
 	  .tasks = 1, .device = true, .run = way_empty, .floor = "memfds" },
 	{ "cells", "cells submitted without end",
 	  .tasks = 1, .device = true, .run = way_cells },
+	{ "leases", "leases of 400 files run out without end, and act in two stages",
+	  .tasks = 1, .device = true, .run = way_leases, .files = 400 },
 	{ "scribbles", "nonsense in the mapping, and kicks",
 	  .tasks = 2, .device = true, .run = way_scribbles },
 	{ "users-2", "two users, 8 files each on every 10 us",
