@@ -24,9 +24,8 @@ static void create_refuses(struct kunit *test)
 	struct twheel *wheel;
 	unsigned int i;
 
-	wheel = twheel_create(&good);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
+	wheel = wheel_new(test, &good);
+	KUNIT_EXPECT_EQ(test, wheel_end(test, wheel), 0);
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		bad[i] = good;
@@ -50,19 +49,17 @@ static void create_refuses(struct kunit *test)
 static void owner_is_reachable(struct kunit *test)
 {
 	struct twheel_config config = { .data = test };
-	struct twheel *wheel = twheel_create(&config);
+	struct twheel *wheel = wheel_new(test, &config);
 	struct probe probe;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	probe_init(&probe, wheel, probe_fire);
 	KUNIT_EXPECT_PTR_EQ(test, twheel_of(&probe.timer), wheel);
 	KUNIT_EXPECT_PTR_EQ(test, twheel_data(wheel), (void *)test);
-	twheel_destroy(wheel);
 }
 
 static void fires_on_first_boundary(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_fire);
@@ -92,12 +89,11 @@ static void boundaries_are_the_clocks(struct kunit *test)
 	twheel_arm(&probe.timer, 1);
 	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 1240000000000ULL), 1);
 	KUNIT_EXPECT_EQ(test, probe.fired_at, 1235000000000ULL);
-	twheel_destroy(wheel);
 }
 
 static void past_is_due_at_once(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_fire);
@@ -115,7 +111,7 @@ static void past_is_due_at_once(struct kunit *test)
 
 static void arm_again_moves(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_fire);
@@ -136,7 +132,7 @@ static void arm_again_moves(struct kunit *test)
 
 static void modify_only_pending(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_fire);
@@ -157,7 +153,7 @@ static void modify_only_pending(struct kunit *test)
 
 static void extend_only_later(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_fire);
@@ -182,7 +178,7 @@ static void extend_only_later(struct kunit *test)
 
 static void cancel_says_what_happened(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct twheel_stats stats;
 	struct probe probe;
 
@@ -205,7 +201,7 @@ static void cancel_says_what_happened(struct kunit *test)
 
 static void never_is_never(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe never[4];
 	unsigned int i;
 
@@ -241,7 +237,7 @@ static void pending_until_never(struct kunit *test)
 	struct probe probe;
 	unsigned int i;
 
-	probe_init(&probe, test->priv, probe_fire);
+	probe_init(&probe, wheel_of_test(test), probe_fire);
 	for (i = 0; i < 3 * ARRAY_SIZE(beyond); i++) {
 		struct twheel_timer *timer = &probe.timer;
 		u64 never = beyond[i / 3];
@@ -266,10 +262,9 @@ static void clock_ends_before_never(struct kunit *test)
 		/* 139 * 5483, which are factors of TWHEEL_NEVER */
 		.tick_ns = 762137, .start_ns = TWHEEL_NEVER - 1,
 	};
-	struct twheel *wheel = twheel_create(&config);
+	struct twheel *wheel = wheel_new(test, &config);
 	struct probe probe;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	KUNIT_EXPECT_EQ(test, div64_u64(TWHEEL_NEVER, config.tick_ns) * config.tick_ns,
 			(u64)TWHEEL_NEVER);
 	probe_init(&probe, wheel, probe_fire);
@@ -279,12 +274,11 @@ static void clock_ends_before_never(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_now(wheel), TWHEEL_NEVER - 1);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 1);
-	twheel_destroy(wheel);
 }
 
 static void ten_days_to_the_tick(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_fire);
@@ -300,7 +294,7 @@ static void ten_days_to_the_tick(struct kunit *test)
 
 static void one_alarm_per_instant(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	unsigned int i, n = 40;
 	struct probe *probes = probes_new(test, n);
 
@@ -319,7 +313,7 @@ static void one_alarm_per_instant(struct kunit *test)
 
 static void range_picks_within(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 	u64 deadline, got;
 	u64 slack;
@@ -347,11 +341,10 @@ static void limit_recovers(struct kunit *test)
 	struct twheel_config config = {
 		.clock = TWHEEL_CLOCK_VIRTUAL, .max_pending = 2,
 	};
-	struct twheel *wheel = twheel_create(&config);
+	struct twheel *wheel = wheel_new(test, &config);
 	struct probe p[3];
 	unsigned int i;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	for (i = 0; i < 3; i++)
 		probe_init(&p[i], wheel, probe_fire);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[0].timer, MS), 0);
@@ -368,12 +361,11 @@ static void limit_recovers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[0].timer, MS), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 2);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 2);
-	twheel_destroy(wheel);
 }
 
 static void long_sleep_is_caught_up_with(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *probes = probes_new(test, 50);
 	unsigned int i;
 
@@ -420,7 +412,7 @@ static struct kunit_case api_cases[] = {
 static struct kunit_suite twheel_api_suite = {
 	.name		= "twheel_api",
 	.init		= probe_test_init,
-	.exit		= probe_test_exit,
+	.exit		= wheels_end,
 	.test_cases	= api_cases,
 };
 

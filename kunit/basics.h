@@ -89,4 +89,60 @@ static inline u64 pending_count(struct twheel *wheel)
 	return stats.pending;
 }
 
+/* Memory of zeros, until the test has ended. */
+static inline void *test_memory(struct kunit *test, size_t size)
+{
+	void *memory = kunit_kzalloc(test, size, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	return memory;
+}
+
+/* The wheels of a test. The first is the one that its suite made, if that makes any. */
+struct test_wheels {
+	unsigned int count;
+	struct twheel *wheels[64];
+};
+
+/* A wheel, until the test has ended. No timer on the stack may be pending then. */
+static inline struct twheel *wheel_new(struct kunit *test, const struct twheel_config *config)
+{
+	struct test_wheels *all = test->priv ?: test_memory(test, sizeof(*all));
+	struct twheel *wheel = twheel_create(config);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	test->priv = all;
+	all->wheels[all->count++] = wheel;
+	KUNIT_ASSERT_LT(test, all->count, ARRAY_SIZE(all->wheels));
+	return wheel;
+}
+
+#define wheel_with(test, ...)	wheel_new(test, &(struct twheel_config) { __VA_ARGS__ })
+
+static inline struct twheel *wheel_of_test(struct kunit *test)
+{
+	return ((struct test_wheels *)test->priv)->wheels[0];
+}
+
+/* It ends before the test does. */
+static inline int wheel_end(struct kunit *test, struct twheel *wheel)
+{
+	struct test_wheels *all = test->priv;
+	unsigned int i;
+
+	for (i = 0; all->wheels[i] != wheel; i++)
+		;
+	all->wheels[i] = all->wheels[--all->count];
+	return twheel_destroy(wheel);
+}
+
+/* After a test, while there still is the memory of its timers. */
+static inline void wheels_end(struct kunit *test)
+{
+	struct test_wheels *all = test->priv;
+
+	while (all && all->count)
+		twheel_destroy(all->wheels[--all->count]);
+}
+
 #endif /* _TWHEEL_KUNIT_BASICS_H */

@@ -16,7 +16,7 @@ static void probe_rearm(struct twheel_timer *timer)
 
 static void callback_rearms(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_rearm);
@@ -32,7 +32,7 @@ static void callback_rearms(struct kunit *test)
 
 static void rearm_for_now_waits(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	unsigned int i, n = 3000;
 	struct probe *probes = probes_new(test, n);
 
@@ -64,7 +64,7 @@ static void probe_free_self(struct twheel_timer *timer)
 
 static void callback_frees_itself(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	unsigned int i;
 
 	probe_frees = 0;
@@ -94,7 +94,7 @@ static void probe_free_other(struct twheel_timer *timer)
 
 static void callback_frees_another(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *a = kmalloc(sizeof(*a), GFP_KERNEL);
 	struct probe *b = kmalloc(sizeof(*b), GFP_KERNEL);
 
@@ -129,7 +129,7 @@ static void probe_sync_self(struct twheel_timer *timer)
 
 static void sync_from_own_callback(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_sync_self);
@@ -157,7 +157,7 @@ static void probe_sync_other(struct twheel_timer *timer)
 
 static void sync_on_another_from_callback(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe a, b;
 
 	probe_init(&a, wheel, probe_sync_other);
@@ -174,7 +174,7 @@ static void sync_on_another_from_callback(struct kunit *test)
 
 static void shutdown_is_for_good(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_fire);
@@ -214,7 +214,7 @@ static void probe_take_back(struct twheel_timer *timer, void *arg)
 
 static void stop_hands_back(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	static const u64 delays[] = { 0, MS, 255 * MS, 300 * MS, DAY, 9 * DAY,
 				      TWHEEL_NEVER };
 	unsigned int i, back = 0, n = 3 * ARRAY_SIZE(delays);
@@ -261,7 +261,7 @@ static void probe_end_wheel(struct twheel_timer *timer, void *arg)
 
 static void end_from_where_it_hands_back(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 	int results[2] = { };
 
@@ -286,7 +286,7 @@ static void probe_stop_wheel(struct twheel_timer *timer)
 
 static void stop_from_own_callback(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_stop_wheel);
@@ -318,7 +318,7 @@ static struct kunit_case callback_cases[] = {
 static struct kunit_suite twheel_callback_suite = {
 	.name		= "twheel_callback",
 	.init		= probe_test_init,
-	.exit		= probe_test_exit,
+	.exit		= wheels_end,
 	.test_cases	= callback_cases,
 };
 

@@ -15,7 +15,7 @@
 /* At its own deadline, not at once, nor at where the wheel has been. */
 static void between_clock_and_position(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *p = probes_new(test, 3);
 	unsigned int i;
 
@@ -39,7 +39,7 @@ static void between_clock_and_position(struct kunit *test)
 
 static void due_no_more(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *p = probes_new(test, 1);
 
 	probe_init(p, wheel, probe_fire);
@@ -57,7 +57,7 @@ static void due_no_more(struct kunit *test)
 
 static void fired_is_fired(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *p = probes_new(test, 1);
 
 	probe_init(p, wheel, probe_fire);
@@ -96,12 +96,11 @@ static void back_by_days(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);
 	/* A step is not a tick at a time. */
 	KUNIT_EXPECT_LE(test, stats.passes, 400);
-	twheel_destroy(wheel);
 }
 
 static void moved_after_back(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *p = probes_new(test, 5);
 	unsigned int i;
 
@@ -159,7 +158,7 @@ static void one_step(struct kunit *test, struct twheel *wheel,
 
 static void steps_at_random(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	unsigned int i, round, n = 40;
 	struct probe *probes = probes_new(test, n);
 	u32 seed = 2024;
@@ -205,7 +204,7 @@ static void note_and_set_back(struct twheel_timer *timer)
 
 static void back_in_a_callback(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *p = probes_new(test, 2);
 
 	probe_init(&p[0], wheel, note_and_set_back);
@@ -256,7 +255,7 @@ static unsigned int crowd_fired(const struct probe *crowd)
 
 static void back_within_a_round(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *crowd = probes_new(test, CROWD);
 	struct probe *later = probes_new(test, 1);
 	unsigned int i, fired;
@@ -300,7 +299,7 @@ static struct kunit_case back_cases[] = {
 static struct kunit_suite twheel_back_suite = {
 	.name		= "twheel_clock_back",
 	.init		= probe_test_init,
-	.exit		= probe_test_exit,
+	.exit		= wheels_end,
 	.test_cases	= back_cases,
 };
 

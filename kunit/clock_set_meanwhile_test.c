@@ -159,10 +159,9 @@ static int step_arm(void *arg)
 static struct step_crowd *step_crowd_new(struct kunit *test,
 					 const struct twheel_config *config)
 {
-	struct step_crowd *crowd = kunit_kzalloc(test, sizeof(*crowd), GFP_KERNEL);
+	struct step_crowd *crowd = test_memory(test, sizeof(*crowd));
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, crowd);
 	crowd->wheel = wheel_new(test, config);
 	crowd->work = config->context == TWHEEL_CONTEXT_WORK;
 	twheel_timer_init(&crowd->block, crowd->wheel, step_block);
@@ -227,7 +226,7 @@ static bool step_try(struct kunit *test, const struct twheel_config *config, s64
 		step_check(test, crowd, by);
 	else
 		wall_step(test, -by);
-	twheel_destroy(crowd->wheel);
+	wheel_end(test, crowd->wheel);
 	return crowd->seen;
 }
 
@@ -255,7 +254,6 @@ static void step_everywhere(struct kunit *test, enum twheel_clock clock)
 				    "context %d, percpu %d, by %lld: too slow to be tested",
 				    config.context, config.percpu, by);
 	}
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 static void realtime_is_set_in_callbacks(struct kunit *test)
@@ -328,7 +326,6 @@ static void step_back_amidst_a_pass(struct kunit *test, enum twheel_context cont
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.fired, 2);
 	KUNIT_EXPECT_LE_MSG(test, stats.passes, 50, "context %d", context);
-	twheel_destroy(wheel);
 }
 
 static void set_back_amidst_a_pass(struct kunit *test)

@@ -58,7 +58,6 @@ static void wall_step_forward(struct kunit *test, bool percpu)
 		KUNIT_EXPECT_LE(test, twheel_remaining(timer), 2 * HOUR);
 	}
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), SOME);
-	twheel_destroy(wheel);
 }
 
 static void forward_makes_due(struct kunit *test)
@@ -85,7 +84,6 @@ static void tai_steps_too(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&oneshots[0].fired)));
 	KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[1].fired), 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
-	twheel_destroy(wheel);
 }
 
 /* Returns false if the machine was too slow for the test. */
@@ -112,7 +110,7 @@ static bool wall_step_back(struct kunit *test, bool percpu)
 		wall_step(test, HOUR);
 		oneshots_expect(test, oneshots, SOME);
 	}
-	twheel_destroy(wheel);
+	wheel_end(test, wheel);
 	return in_time;
 }
 
@@ -220,7 +218,6 @@ static void delays_are_refused(struct kunit *test)
 
 	wall_expect_refused(test, wheel, false);
 	wall_expect_refused(test, wheel, true);
-	twheel_destroy(wheel);
 }
 
 static void percpu_delays_are_refused(struct kunit *test)
@@ -229,7 +226,6 @@ static void percpu_delays_are_refused(struct kunit *test)
 
 	wall_expect_refused(test, wheel, false);
 	wall_expect_refused(test, wheel, true);
-	twheel_destroy(wheel);
 }
 
 /* The same calls, for a deadline, are served. */
@@ -260,7 +256,6 @@ static void deadlines_are_taken(struct kunit *test)
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);
 	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);
-	twheel_destroy(wheel);
 }
 
 /*
@@ -284,7 +279,6 @@ static void after_back(struct kunit *test, bool percpu, bool look_before)
 	oneshot_arm(&oneshots[3], 2 * MS);
 	oneshots_expect(test, oneshots + 1, 3);
 	KUNIT_EXPECT_EQ(test, atomic_read(&far->fired), 0);
-	twheel_destroy(wheel);
 }
 
 static void arm_after_back(struct kunit *test)
@@ -310,7 +304,6 @@ static void due_amidst_back(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, oneshots_fired(oneshots, 100), "a timer is lost");
 	for (i = 0; i < 100; i++)
 		KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[i].fired), 1);
-	twheel_destroy(wheel);
 }
 
 /**
@@ -318,6 +311,7 @@ static void due_amidst_back(struct kunit *test)
  * @closer: stops the wheel, on another CPU
  * @after: goes off after the alarm, on its CPU
  * @oneshot: the timer
+ * @test: owns the wheel
  * @raised: the alarm has gone off
  * @closed: the wheel is gone
  * @unfired: what its stop has returned
@@ -326,6 +320,7 @@ struct relayed {
 	struct work_struct closer;
 	struct hrtimer after;
 	struct oneshot *oneshot;
+	struct kunit *test;
 	atomic_t raised;
 	atomic_t closed;
 	long unfired;
@@ -346,7 +341,7 @@ static void relayed_close(struct work_struct *work)
 
 	await(atomic_read(&relayed->raised));
 	relayed->unfired = twheel_stop(wheel, NULL, NULL);
-	twheel_destroy(wheel);
+	wheel_end(relayed->test, wheel);
 	atomic_set(&relayed->closed, 1);
 }
 
@@ -378,8 +373,8 @@ static void closed_after_the_alarm(struct kunit *test)
 	test_needs_two_cpus(test);
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		kunit_skip(test, "softirqs are tasks here");
-	relayed = kunit_kzalloc(test, sizeof(*relayed), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, relayed);
+	relayed = test_memory(test, sizeof(*relayed));
+	relayed->test = test;
 	wheel = wall_wheel(test, false);
 	relayed->oneshot = oneshots_new(test, wheel, 1);
 	hrtimer_setup(&relayed->after, relayed_raise, CLOCK_REALTIME,
@@ -421,7 +416,6 @@ static void many_steps(struct kunit *test, bool percpu)
 	for (i = 0; i < n; i++)
 		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&oneshots[i].fired), 1,
 				    "oneshot %u", i);
-	twheel_destroy(wheel);
 }
 
 static void steps_lose_nothing(struct kunit *test)
@@ -452,9 +446,8 @@ static void back_in_a_pause(struct kunit *test)
 
 	for_each_callback_context(config.context) {
 		struct twheel *wheel = wheel_new(test, &config);
-		struct tireless *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+		struct tireless *t = test_memory(test, sizeof(*t));
 
-		KUNIT_ASSERT_NOT_NULL(test, t);
 		twheel_timer_init(&t->timer, wheel, tireless_fire);
 		twheel_arm_at(&t->timer, 1);
 		for (round = 0; round < 20; round++) {
@@ -463,7 +456,6 @@ static void back_in_a_pause(struct kunit *test)
 			KUNIT_ASSERT_TRUE(test, await(READ_ONCE(t->fired) > fired + 1));
 		}
 		twheel_shutdown_sync(&t->timer);
-		twheel_destroy(wheel);
 	}
 }
 

@@ -46,9 +46,8 @@ struct observer {
 static struct observer *observer_new(struct kunit *test, struct twheel *wheel,
 				     twheel_fn function)
 {
-	struct observer *observer = kunit_kzalloc(test, sizeof(*observer), GFP_KERNEL);
+	struct observer *observer = test_memory(test, sizeof(*observer));
 
-	KUNIT_ASSERT_NOT_NULL(test, observer);
 	twheel_timer_init(&observer->timer, wheel, function);
 	return observer;
 }
@@ -99,7 +98,6 @@ static void runs_where_it_says(struct kunit *test)
 			twheel_arm(&observer->timer, 5 * MS);
 			KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 2)));
 			observer_expect(test, observer, context);
-			twheel_destroy(wheel);
 		}
 	}
 }
@@ -120,7 +118,6 @@ static void virtual_is_as_strict(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, observer->irqs_off);
 		KUNIT_EXPECT_EQ(test, observer->bh_off,
 				config.context == TWHEEL_CONTEXT_SOFTIRQ);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -141,7 +138,6 @@ static void never_early_in_any(struct kunit *test)
 			twheel_arm(&oneshots[i].timer, delay);
 		}
 		oneshots_expect(test, oneshots, n);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -164,7 +160,6 @@ static void work_may_sleep(struct kunit *test)
 	twheel_arm(&observer->timer, 0);
 	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 3)));
 	observer_expect(test, observer, TWHEEL_CONTEXT_WORK);
-	twheel_destroy(wheel);
 }
 
 /* Threads that only work for a workqueue of ours when there is no memory for others. */
@@ -196,7 +191,7 @@ static void work_needs_no_memory(struct kunit *test)
 		before = rescuer_count();
 		wheel = context_wheel(test, TWHEEL_CONTEXT_WORK, percpu);
 		KUNIT_EXPECT_EQ(test, rescuer_count(), before + 1);
-		twheel_destroy(wheel);
+		wheel_end(test, wheel);
 	}
 }
 
@@ -230,7 +225,6 @@ static void work_is_not_polled(struct kunit *test)
 		twheel_arm_at(&observer->timer, twheel_now(wheel) + MS);
 		KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
 		KUNIT_EXPECT_EQ(test, observer->result, 0);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -282,7 +276,7 @@ static void callers_workqueue(struct kunit *test)
 	observer_expect(test, observer, TWHEEL_CONTEXT_WORK);
 
 	/* The caller's workqueue outlives the wheel. */
-	twheel_destroy(wheel);
+	wheel_end(test, wheel);
 	INIT_WORK_ONSTACK(&alive, work_nothing);
 	KUNIT_EXPECT_TRUE(test, queue_work(wq, &alive));
 	flush_work(&alive);
@@ -361,9 +355,7 @@ static void sync_and_stop_wait(struct kunit *test)
 		for (i = 0; i < 10; i++)
 			observer_await_sync(test, wheel, false, cpu_last());
 		observer_await_sync(test, wheel, true, cpu_last());
-		twheel_destroy(wheel);
 	}
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 static void observer_deadlock(struct twheel_timer *timer)
@@ -400,7 +392,6 @@ static void not_from_own_callback(struct kunit *test)
 					0);
 			KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL),
 					1);
-			twheel_destroy(wheel);
 		}
 	}
 }
@@ -425,8 +416,7 @@ static void leaves_room(struct kunit *test)
 		struct observer **observers;
 		struct oneshot *oneshot = oneshots_new(test, wheel, 1);
 
-		observers = kunit_kcalloc(test, n, sizeof(*observers), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, observers);
+		observers = test_memory(test, n * sizeof(*observers));
 		for (i = 0; i < n; i++) {
 			observers[i] = observer_new(test, wheel, observer_rearm);
 			twheel_arm(&observers[i]->timer, 0);
@@ -439,7 +429,6 @@ static void leaves_room(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, await(observer_fired(observers[n - 1], 3)));
 		KUNIT_EXPECT_TRUE(test, await(observer_fired(observers[0], 3)));
 		KUNIT_EXPECT_GE(test, twheel_stop(wheel, NULL, NULL), 0);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -460,6 +449,7 @@ static struct kunit_case context_cases[] = {
 
 static struct kunit_suite twheel_context_suite = {
 	.name		= "twheel_context",
+	.exit		= smp_test_exit,
 	.test_cases	= context_cases,
 };
 

@@ -8,9 +8,8 @@
 /* A timer of zeros, as kzalloc() leaves it, without twheel_timer_init(). */
 static void zeros_read_as_idle(struct kunit *test)
 {
-	struct twheel_timer *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct twheel_timer *t = test_memory(test, sizeof(*t));
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(t));
 	KUNIT_EXPECT_EQ(test, twheel_state(t), TWHEEL_IDLE);
 	KUNIT_EXPECT_GT(test, twheel_deadline(t), TWHEEL_NEVER);
@@ -28,8 +27,7 @@ static void zeros_are_not_pending(struct kunit *test)
 
 	if (IS_ENABLED(CONFIG_DEBUG_OBJECTS))
 		kunit_skip(test, "debug objects would report it");
-	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, t);
+	t = test_memory(test, sizeof(*t));
 	KUNIT_EXPECT_EQ(test, twheel_cancel(t), 0);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(t), 0);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(t), 0);
@@ -70,7 +68,6 @@ static void deadline_zero_is_pending(struct kunit *test)
 	twheel_advance(wheel, 0);
 	KUNIT_EXPECT_EQ(test, probe->fired, 1);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
-	twheel_destroy(wheel);
 }
 
 /* A deadline in the past still waits for its tick boundary, if that is ahead. */
@@ -93,7 +90,6 @@ static void past_waits_for_its_boundary(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probes[0].fired, 0);
 	twheel_advance(wheel, 11 * HOUR);
 	KUNIT_EXPECT_EQ(test, probes[0].fired, 1);
-	twheel_destroy(wheel);
 }
 
 /* Timers that were not moved fire in the order of their ticks. */
@@ -120,8 +116,7 @@ static void ticks_are_in_order(struct kunit *test)
 	u32 seed = 4711;
 	u64 last = 0;
 
-	timers = kunit_kcalloc(test, n, sizeof(*timers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, timers);
+	timers = test_memory(test, n * sizeof(*timers));
 	for (i = 0; i < n; i++) {
 		timers[i].last = &last;
 		timers[i].disorder = &disorder;
@@ -133,7 +128,6 @@ static void ticks_are_in_order(struct kunit *test)
 	twheel_advance(wheel, 100000 * MS);
 	KUNIT_EXPECT_EQ(test, disorder, 0);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
-	twheel_destroy(wheel);
 }
 
 static struct kunit_case contract_cases[] = {
@@ -147,6 +141,7 @@ static struct kunit_case contract_cases[] = {
 
 static struct kunit_suite twheel_contract_suite = {
 	.name		= "twheel_contract",
+	.exit		= wheels_end,
 	.test_cases	= contract_cases,
 };
 

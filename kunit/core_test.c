@@ -82,8 +82,7 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	u64 now;
 
 	alarms_watch(test, &alarms);
-	wheel = twheel_create(&config);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	wheel = wheel_new(test, &config);
 	for (i = 0; i < 4; i++)
 		probe_init(&p[i], wheel, probe_fire);
 	now = twheel_now(wheel);
@@ -113,7 +112,6 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, alarms.started, 2);
 	KUNIT_EXPECT_EQ(test, alarms.cancelled, 0);
 	alarms_leave(&alarms);
-	twheel_destroy(wheel);
 }
 
 /* Each time it is set, the clock event is put off: in a loop, that would be for ever. */
@@ -131,8 +129,7 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 	alarms_watch(test, &alarms);
 	for (round = 0; round < 4; round++) {
 		config.percpu = round & 1;
-		wheel = twheel_create(&config);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+		wheel = wheel_new(test, &config);
 		probe_init(p, wheel, probe_fire);
 		probe_init(p + 1, wheel, probe_fire);
 		local_irq_save(flags);
@@ -169,7 +166,6 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		local_irq_restore(flags);
 		if (config.percpu)
 			KUNIT_EXPECT_EQ_MSG(test, alarms.started, 0, "round %u", round);
-		twheel_destroy(wheel);
 	}
 	alarms_leave(&alarms);
 }
@@ -185,11 +181,9 @@ static void alarm_is_set_once_for_many(struct kunit *test)
 	unsigned int i;
 	u64 now;
 
-	items = kunit_kcalloc(test, 16, sizeof(*items), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, items);
+	items = test_memory(test, 16 * sizeof(*items));
 	alarms_watch(test, &alarms);
-	wheel = twheel_create(&config);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	wheel = wheel_new(test, &config);
 	now = twheel_now(wheel);
 	for (i = 0; i < 16; i++) {
 		probe_init(&p[i], wheel, probe_fire);
@@ -203,7 +197,6 @@ static void alarm_is_set_once_for_many(struct kunit *test)
 	KUNIT_EXPECT_LE(test, ktime_to_ns(hrtimer_get_expires(alarms.timer)),
 			now + HOUR + MS);
 	alarms_leave(&alarms);
-	twheel_destroy(wheel);
 }
 #else
 static void alarm_is_set_when_needed(struct kunit *test)
@@ -231,18 +224,16 @@ static bool probe_fired_often(const struct probe *p, unsigned int count)
 static void no_alarm_after_the_last(struct kunit *test)
 {
 	struct twheel_config config = { .name = "kunit-alarm" };
-	struct twheel *wheel = twheel_create(&config);
+	struct twheel *wheel = wheel_new(test, &config);
 	struct probe *p = probes_new(test, 1);
 	const struct hrtimer *alarm;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	probe_init(p, wheel, probe_fire);
 	twheel_arm(&p->timer, MS);
 	alarm = tw_clock_hrtimer(&READ_ONCE(p->timer.base)->clock);
 	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 1));
 	/* It is active for as long as the pass lasts. */
 	KUNIT_EXPECT_TRUE(test, await(!hrtimer_active(alarm)));
-	twheel_destroy(wheel);
 }
 
 /**
@@ -279,17 +270,14 @@ static void slow_fire(struct twheel_timer *timer)
 /* It takes half of its CPU: a pass pauses for as long as it took. */
 static void slow_callback_leaves_half(struct kunit *test)
 {
-	struct slow *slow = kunit_kzalloc(test, sizeof(*slow), GFP_KERNEL);
-	struct twheel *wheel = twheel_create(NULL);
+	struct slow *slow = test_memory(test, sizeof(*slow));
+	struct twheel *wheel = wheel_new(test, NULL);
 
-	KUNIT_ASSERT_NOT_NULL(test, slow);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	twheel_timer_init(&slow->timer, wheel, slow_fire);
 	twheel_arm(&slow->timer, MS);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(slow->fired) == 10));
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&slow->timer), 0);
 	KUNIT_EXPECT_GE(test, slow->took, 9 * 2 * 2 * MS);
-	twheel_destroy(wheel);
 }
 
 /* Arms itself for the past, ten times: each time it is due in the next pass. */
@@ -308,15 +296,13 @@ static void work_may_always_sleep(struct kunit *test)
 	struct twheel_config config = {
 		.name = "kunit-work", .context = TWHEEL_CONTEXT_WORK,
 	};
-	struct twheel *wheel = twheel_create(&config);
+	struct twheel *wheel = wheel_new(test, &config);
 	struct probe *p = probes_new(test, 1);
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	probe_init(p, wheel, sleeper_fire);
 	twheel_arm(&p->timer, MS);
 	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 10));
 	KUNIT_EXPECT_EQ(test, p->result, 0);
-	twheel_destroy(wheel);
 }
 
 struct blocker {
@@ -342,8 +328,7 @@ static void stop_takes_back_its_work(struct kunit *test)
 
 	config.workqueue = alloc_ordered_workqueue("kunit-stop", 0);
 	KUNIT_ASSERT_NOT_NULL(test, config.workqueue);
-	wheel = twheel_create(&config);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	wheel = wheel_new(test, &config);
 	init_completion(&blocker.go);
 	INIT_WORK_ONSTACK(&blocker.work, blocker_work);
 	queue_work(config.workqueue, &blocker.work);
@@ -356,7 +341,7 @@ static void stop_takes_back_its_work(struct kunit *test)
 	complete(&blocker.go);
 	flush_work(&blocker.work);
 	destroy_work_on_stack(&blocker.work);
-	twheel_destroy(wheel);
+	wheel_end(test, wheel);
 	destroy_workqueue(config.workqueue);
 	KUNIT_EXPECT_EQ(test, p->fired, 0);
 }
@@ -387,8 +372,7 @@ static u64 late_together(struct kunit *test, enum twheel_context context, unsign
 	struct twheel *wheel;
 	unsigned int i;
 
-	wheel = twheel_create(&config);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	wheel = wheel_new(test, &config);
 	for (i = 0; i < n; i++) {
 		probe_init(&p[i], wheel, late_fire);
 		twheel_arm_at(&p[i].timer, 10 * MS);
@@ -397,7 +381,6 @@ static u64 late_together(struct kunit *test, enum twheel_context context, unsign
 	twheel_advance(wheel, 10 * MS);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.fired, n);
-	twheel_destroy(wheel);
 	return div_u64(stats.late_sum, NSEC_PER_MSEC);
 }
 
@@ -431,8 +414,7 @@ static void alarm_of_a_cpu_goes_on(struct kunit *test)
 	struct twheel *wheel;
 	const struct tw_alarm *alarm;
 
-	wheel = twheel_create(&config);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	wheel = wheel_new(test, &config);
 	probe_init(p, wheel, ticker_fire);
 	twheel_arm(&p->timer, HOUR);
 	clock = &READ_ONCE(p->timer.base)->clock;
@@ -440,7 +422,6 @@ static void alarm_of_a_cpu_goes_on(struct kunit *test)
 	twheel_modify(&p->timer, MS);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->fired) == 4));
 	KUNIT_EXPECT_PTR_EQ(test, READ_ONCE(clock->alarm), alarm);
-	twheel_destroy(wheel);
 }
 
 /* Of the longest tick, the last boundary that a clock can reach. */
@@ -463,7 +444,6 @@ static void last_deadline_is_kept(struct kunit *test)
 	wheel_run_until(wheel, deadline);
 	KUNIT_EXPECT_EQ(test, p[0].fired, 1);
 	KUNIT_EXPECT_EQ(test, p[1].fired, 1);
-	twheel_destroy(wheel);
 }
 
 static void context_is_one_there_is(struct kunit *test)
@@ -493,6 +473,7 @@ static struct kunit_case core_cases[] = {
 
 static struct kunit_suite twheel_core_suite = {
 	.name		= "twheel_core",
+	.exit		= wheels_end,
 	.test_cases	= core_cases,
 };
 

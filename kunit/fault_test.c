@@ -191,8 +191,7 @@ static void timers_use(struct kunit *test, struct twheel *wheel, bool limited)
 	struct twheel_timer *timers, extra;
 	unsigned int i;
 
-	timers = kunit_kcalloc(test, NR_TIMERS, sizeof(*timers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, timers);
+	timers = test_memory(test, NR_TIMERS * sizeof(*timers));
 	/* Debug objects allocate here what they need. */
 	for (i = 0; i < NR_TIMERS; i++)
 		twheel_timer_init(&timers[i], wheel, timer_nothing);
@@ -226,10 +225,8 @@ static void timers_need_no_memory(struct kunit *test)
 	for (i = 0; i < 3; i++) {
 		config.max_pending = i == 1 ? NR_TIMERS : 0;
 		config.percpu = i == 2;
-		wheel = twheel_create(&config);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+		wheel = wheel_new(test, &config);
 		timers_use(test, wheel, config.max_pending);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -243,6 +240,7 @@ static struct kunit_case fault_cases[] = {
 
 static struct kunit_suite twheel_fault_suite = {
 	.name		= "twheel_fault",
+	.exit		= wheels_end,
 	.test_cases	= fault_cases,
 };
 

@@ -55,9 +55,8 @@ static unsigned int nomad_count(struct kunit *test, int cpu, int (*arm)(void *no
 				const struct twheel_config *config, u64 period)
 {
 	struct twheel *wheel = config ? wheel_new(test, config) : NULL;
-	struct nomad *nomad = kunit_kzalloc(test, sizeof(*nomad), GFP_KERNEL);
+	struct nomad *nomad = test_memory(test, sizeof(*nomad));
 
-	KUNIT_ASSERT_NOT_NULL(test, nomad);
 	nomad->avoided = cpu;
 	nomad->period = period;
 	twheel_timer_init(&nomad->timer, wheel, nomad_fire);
@@ -65,7 +64,6 @@ static unsigned int nomad_count(struct kunit *test, int cpu, int (*arm)(void *no
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->fired) == 21));
 	KUNIT_EXPECT_EQ(test, nomad->twice, 0);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&nomad->timer), 1);
-	twheel_destroy(wheel);
 	return nomad->there;
 }
 
@@ -168,8 +166,6 @@ static void alarm_waits_for_the_kick(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, alarm_cpu(&base->clock), there);
 	KUNIT_EXPECT_EQ(test, cpu_run(there, clock_kicked, &base->clock), 0);
 	KUNIT_EXPECT_EQ(test, alarm_cpu(&base->clock), there);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(wheel);
 }
 
 static int nomad_keep_busy(void *arg)
@@ -278,8 +274,7 @@ static void alarm_comes_home(struct kunit *test)
 			break;
 	if (home >= nr_cpu_ids)
 		kunit_skip(test, "the other CPUs are isolated");
-	nomad = kunit_kzalloc(test, sizeof(*nomad), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, nomad);
+	nomad = test_memory(test, sizeof(*nomad));
 	nomad->avoided = home;
 	nomad->period = 10 * MS;
 	nomad->more = 1000;
@@ -308,6 +303,7 @@ static struct kunit_case home_cases[] = {
 
 static struct kunit_suite twheel_home_suite = {
 	.name		= "twheel_home",
+	.exit		= smp_test_exit,
 	.test_cases	= home_cases,
 };
 

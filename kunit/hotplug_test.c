@@ -38,6 +38,7 @@ static void hotplug_exit(struct kunit *test)
 {
 	if (victim_cpu >= 0 && !cpu_online(victim_cpu))
 		add_cpu(victim_cpu);
+	smp_test_exit(test);
 }
 
 static const struct {
@@ -142,7 +143,6 @@ static void wheel_loses_nothing(struct kunit *test, unsigned int kind)
 	oneshots_expect(test, back, 1);
 	KUNIT_EXPECT_EQ(test, back->fired_on, victim_cpu);
 out:
-	twheel_destroy(wheel);
 }
 
 static void goes_and_loses_nothing(struct kunit *test)
@@ -169,7 +169,6 @@ static void wheel_made_without(struct kunit *test)
 		oneshots_expect(test, oneshots, 10);
 		arm_on_after(&oneshots[0].timer, victim_cpu, HOUR);
 		KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
-		twheel_destroy(wheel);
 	}
 	outlives = wheel_of_kind(test, 0, true);
 	later = oneshots_new(test, outlives, 1);
@@ -177,7 +176,6 @@ static void wheel_made_without(struct kunit *test)
 	arm_on_after(&later->timer, victim_cpu, 300 * MS);
 	cpu_return(test);
 	oneshots_expect(test, later, 1);
-	twheel_destroy(outlives);
 }
 
 /* A nearer deadline takes effect while the CPU with the far alarm is away. */
@@ -197,7 +195,6 @@ static void idle_cpu_goes(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, modify_after(&oneshots[1].timer, MS), 1);
 		oneshots_expect(test, oneshots + 1, 1);
 	}
-	twheel_destroy(wheel);
 }
 
 /* A timer that is armed while its CPU is away, and 1 + the CPU on which it has fired. */
@@ -220,8 +217,7 @@ static void alarm_comes_back(struct kunit *test)
 	struct twheel *wheels[ARRAY_SIZE(wheel_kinds)];
 	unsigned int i;
 
-	homecomers = kunit_kcalloc(test, ARRAY_SIZE(wheels), sizeof(*homecomers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, homecomers);
+	homecomers = test_memory(test, ARRAY_SIZE(wheels) * sizeof(*homecomers));
 	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
 		wheels[i] = wheel_of_kind(test, i, true);
 		twheel_timer_init(&homecomers[i].timer, wheels[i], homecomer_fire);
@@ -240,8 +236,6 @@ static void alarm_comes_back(struct kunit *test)
 						1 + victim_cpu);
 		}
 	}
-	for (i = 0; i < ARRAY_SIZE(wheels); i++)
-		twheel_destroy(wheels[i]);
 }
 
 /* A timer that arms itself for ever, on a wheel of one base, and how often it has fired. */
@@ -272,8 +266,7 @@ static void no_alarm_goes_along(struct kunit *test)
 	struct ticker *tickers;
 	unsigned int i, round;
 
-	tickers = kunit_kcalloc(test, ARRAY_SIZE(wheels), sizeof(*tickers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, tickers);
+	tickers = test_memory(test, ARRAY_SIZE(wheels) * sizeof(*tickers));
 	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
 		wheels[i] = wheel_of_kind(test, i, false);
 		twheel_timer_init(&tickers[i].timer, wheels[i], ticker_fire);
@@ -287,8 +280,6 @@ static void no_alarm_goes_along(struct kunit *test)
 		for (i = 0; i < ARRAY_SIZE(wheels); i++)
 			KUNIT_EXPECT_TRUE(test, ticker_goes_on(&tickers[i]));
 	}
-	for (i = 0; i < ARRAY_SIZE(wheels); i++)
-		twheel_destroy(wheels[i]);
 }
 
 static void stress_flapping(struct kunit *test, unsigned int kind)

@@ -30,8 +30,7 @@ struct twheel_config *life_kinds(struct kunit *test, unsigned int *count)
 	struct twheel_config *kinds;
 	unsigned int i, contexts = 0;
 
-	kinds = kunit_kcalloc(test, all, sizeof(*kinds), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, kinds);
+	kinds = test_memory(test, all * sizeof(*kinds));
 	for (i = 0, *count = 0; i < all; i++) {
 		const struct twheel_config config = {
 			.name = "kunit-life", .percpu = i % 2,
@@ -157,9 +156,8 @@ static void life_of_cpus(struct life *life)
 
 void life_of_more(struct life *life)
 {
-	struct life_more *more = kunit_kzalloc(life->test, sizeof(*more), GFP_KERNEL);
+	struct life_more *more = test_memory(life->test, sizeof(*more));
 
-	KUNIT_ASSERT_NOT_NULL(life->test, more);
 	more->life = life;
 	life_of_cpus(life);
 	life_of_many(life);

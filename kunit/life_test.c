@@ -134,9 +134,8 @@ static void life_ends(struct life *life)
 static void life_on(struct kunit *test, const struct twheel_config *config,
 		    unsigned int kind)
 {
-	struct life *life = kunit_kzalloc(test, sizeof(*life), GFP_KERNEL);
+	struct life *life = test_memory(test, sizeof(*life));
 
-	KUNIT_ASSERT_NOT_NULL(test, life);
 	life->test = test;
 	life->config = *config;
 	life->kind = kind;
@@ -168,6 +167,7 @@ static struct kunit_case life_cases[] = {
 
 static struct kunit_suite twheel_life_suite = {
 	.name		= "twheel_life",
+	.exit		= wheels_end,
 	.test_cases	= life_cases,
 };
 

@@ -83,7 +83,6 @@ static void cancelled_is_given_back(struct kunit *test)
 			fill_expect(test, cpu, &arg, limits[i]);
 			cpu_run(cpu_first(), fill_cancel, &arg);
 		}
-		twheel_destroy(wheel);
 	}
 }
 
@@ -131,7 +130,6 @@ static void fired_is_given_back(struct kunit *test)
 			KUNIT_EXPECT_LE(test, arg.armed, limits[i]);
 			fill_expire(test, wheel, &arg);
 		}
-		twheel_destroy(wheel);
 	}
 }
 
@@ -157,7 +155,6 @@ static void moves_when_full(struct kunit *test)
 		fill_expect(test, cpu, &arg, limit);
 		fill_cancel(&arg);
 	}
-	twheel_destroy(wheel);
 }
 
 /* All CPUs at once */
@@ -239,7 +236,6 @@ static void never_exceeded(struct kunit *test)
 	for (i = 0; i < n; i++)
 		twheel_cancel(&contest.oneshots[i].timer);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
-	twheel_destroy(wheel);
 }
 
 static struct kunit_case limit_cases[] = {
@@ -252,6 +248,7 @@ static struct kunit_case limit_cases[] = {
 
 static struct kunit_suite twheel_limit_suite = {
 	.name		= "twheel_limit",
+	.exit		= smp_test_exit,
 	.test_cases	= limit_cases,
 };
 

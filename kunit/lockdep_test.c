@@ -35,9 +35,8 @@ static struct pair *pair_new(struct kunit *test, enum twheel_context context, bo
 	struct twheel_config config = {
 		.name = "kunit-lockdep", .context = context, .percpu = percpu,
 	};
-	struct pair *pair = kunit_kzalloc(test, sizeof(*pair), GFP_KERNEL);
+	struct pair *pair = test_memory(test, sizeof(*pair));
 
-	KUNIT_ASSERT_NOT_NULL(test, pair);
 	pair->test = test;
 	pair->wheel = wheel_new(test, &config);
 	pair->result = UNTOUCHED;
@@ -60,7 +59,7 @@ static void pair_expect(struct pair *pair, int calls, int result)
 
 static void pair_end(struct pair *pair, int locks)
 {
-	twheel_destroy(pair->wheel);
+	wheel_end(pair->test, pair->wheel);
 	/* Lockdep turns itself off when it has something to report. */
 	KUNIT_EXPECT_EQ(pair->test, debug_locks, locks);
 }
@@ -69,7 +68,7 @@ static void destroy_other(struct twheel_timer *timer)
 {
 	struct pair *pair = container_of(timer, struct pair, timer[0]);
 
-	pair_called(pair, twheel_destroy(pair->other));
+	pair_called(pair, wheel_end(pair->test, pair->other));
 }
 
 /* The callback of a wheel on a workqueue ends another wheel, as a parent does a child. */
@@ -265,6 +264,7 @@ static struct kunit_case lockdep_cases[] = {
 
 static struct kunit_suite twheel_lockdep_suite = {
 	.name		= "twheel_lockdep",
+	.exit		= smp_test_exit,
 	.test_cases	= lockdep_cases,
 };
 

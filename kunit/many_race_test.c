@@ -109,7 +109,6 @@ static void percpu_timers_stay_and_move(struct kunit *test)
 	oneshots_expect(test, shots, cpus * n);
 	for (i = 0; i < cpus * n; i++)
 		KUNIT_EXPECT_EQ(test, shots[i].fired_on, first);
-	twheel_destroy(wheel);
 }
 
 static void percpu_cancels_them_all(struct kunit *test)
@@ -142,7 +141,6 @@ static void percpu_cancels_them_all(struct kunit *test)
 				    "item %u", i);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 0);
-	twheel_destroy(wheel);
 }
 
 /* CPUs share the limit. It is never exceeded, and a CPU alone gets half of it. */
@@ -177,7 +175,6 @@ static void percpu_limit_holds(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), sum);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), sum);
-	twheel_destroy(wheel);
 }
 
 /*
@@ -238,10 +235,9 @@ static void interrupts_come_in_between(struct kunit *test)
 	const struct twheel_config config = { .name = "many", .percpu = true };
 	struct twheel *wheel = wheel_new(test, &config);
 	struct oneshot *shots = oneshots_new(test, wheel, MANY);
-	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct intrusion *in = test_memory(test, sizeof(*in));
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, in);
 	in->wheel = wheel;
 	in->items = many_items(test, shots, MANY);
 	in->count = MANY;
@@ -251,7 +247,6 @@ static void interrupts_come_in_between(struct kunit *test)
 	KUNIT_EXPECT_GE_MSG(test, in->within, 3, "%u interrupts, all outside", in->fired);
 	KUNIT_EXPECT_EQ_MSG(test, in->amiss, 0, "of %u within", in->within);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), MANY);
-	twheel_destroy(wheel);
 }
 
 /*
@@ -343,7 +338,6 @@ static void contest_run(struct kunit *test, const struct twheel_config *config,
 	KUNIT_EXPECT_EQ(test, stats.armed,
 			stats.fired + stats.cancelled + unfired);
 	KUNIT_EXPECT_GT(test, stats.armed, 0);
-	twheel_destroy(contest.wheel);
 }
 
 static void races_balance(struct kunit *test)
@@ -397,6 +391,7 @@ static struct kunit_case many_race_cases[] = {
 
 static struct kunit_suite twheel_many_race_suite = {
 	.name		= "twheel_many_race",
+	.exit		= smp_test_exit,
 	.test_cases	= many_race_cases,
 };
 

@@ -82,7 +82,6 @@ static void each_item_says_what_it_did(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&shot->fired), 1);
 	KUNIT_EXPECT_EQ(test, cancel_one(test, t), 0);
 	KUNIT_EXPECT_EQ(test, twheel_state(t), TWHEEL_FIRED);
-	twheel_destroy(wheel);
 }
 
 static void foreign_timers_are_refused(struct kunit *test)
@@ -111,8 +110,6 @@ static void foreign_timers_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, items[0].result, 0);
 	KUNIT_EXPECT_EQ(test, items[2].result, 1);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel) + pending_count(other), 0);
-	twheel_destroy(wheel);
-	twheel_destroy(other);
 }
 
 static void no_items_are_no_work(struct kunit *test)
@@ -121,7 +118,6 @@ static void no_items_are_no_work(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, NULL, 0), 0);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, NULL, 0), 0);
-	twheel_destroy(wheel);
 }
 
 static void deadlines_saturate(struct kunit *test)
@@ -135,7 +131,6 @@ static void deadlines_saturate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arm_one(test, t, ~(u64)0), 1);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(t), TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, cancel_one(test, t), 1);
-	twheel_destroy(wheel);
 }
 
 /* Arrays of every length around the number that one hold serves. */
@@ -164,7 +159,6 @@ static void every_length_is_served(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, wrong, 0, "with %u items", n);
 		wrong = 0;
 	}
-	twheel_destroy(wheel);
 }
 
 /* All fire once, on their tick; each fourth one has been cancelled. */
@@ -201,7 +195,6 @@ static void each_fires_on_its_tick(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	KUNIT_EXPECT_EQ_MSG(test, late, 0, "early, or late by a tick");
-	twheel_destroy(wheel);
 }
 
 /* One timer in many places of an array: the last deadline is the one that counts. */
@@ -212,8 +205,7 @@ static void duplicates_take_their_turns(struct kunit *test)
 	struct twheel_item *items;
 	unsigned int i;
 
-	items = kunit_kcalloc(test, 99, sizeof(*items), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, items);
+	items = test_memory(test, 99 * sizeof(*items));
 	for (i = 0; i < 99; i++) {
 		items[i].timer = &shots[i % 3].timer;
 		/* Nearer and later by turns. */
@@ -234,7 +226,6 @@ static void duplicates_take_their_turns(struct kunit *test)
 	twheel_advance(wheel, 1000 * MS);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, atomic_read(&shots[i].fired), 0);
-	twheel_destroy(wheel);
 }
 
 /* The limit refuses item by item; those that are pending need no room. */
@@ -270,7 +261,6 @@ static void limit_refuses_item_by_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, items_results(items + 40, 20, 0), 20);
 	KUNIT_EXPECT_EQ(test, items_results(items + 60, 40, -ENOSPC), 40);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 40);
-	twheel_destroy(wheel);
 }
 
 /* A timer that has been shut down is refused, and its neighbours are served. */
@@ -303,7 +293,6 @@ static void shut_down_is_refused_alone(struct kunit *test)
 
 		KUNIT_EXPECT_EQ(test, atomic_read(&shots[i].fired), !refused);
 	}
-	twheel_destroy(wheel);
 }
 
 static void stopped_wheel_refuses_all(struct kunit *test)
@@ -324,7 +313,6 @@ static void stopped_wheel_refuses_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_state(items[0].timer), TWHEEL_UNFIRED);
 	KUNIT_EXPECT_EQ(test, twheel_state(items[79].timer), TWHEEL_IDLE);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
-	twheel_destroy(wheel);
 }
 
 /*
@@ -363,10 +351,8 @@ static void callback_may_do_many(struct kunit *test)
 	unsigned int i, fired = 0;
 	struct twheel_item *items;
 
-	rivals = kunit_kcalloc(test, RIVALS, sizeof(*rivals), GFP_KERNEL);
-	items = kunit_kcalloc(test, RIVALS, sizeof(*items), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, rivals);
-	KUNIT_ASSERT_NOT_NULL(test, items);
+	rivals = test_memory(test, RIVALS * sizeof(*rivals));
+	items = test_memory(test, RIVALS * sizeof(*items));
 	for (i = 0; i < RIVALS; i++) {
 		rivals[i].items = items;
 		rivals[i].again[1].timer = &bystander->timer;
@@ -395,7 +381,6 @@ static void callback_may_do_many(struct kunit *test)
 	twheel_advance(wheel, 25 * MS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&bystander->fired), 1);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
-	twheel_destroy(wheel);
 }
 
 /* Interrupts that are off stay off, and all is served. */
@@ -418,7 +403,6 @@ static void interrupts_stay_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, armed, MANY);
 	KUNIT_EXPECT_EQ(test, cancelled, MANY);
 	KUNIT_EXPECT_EQ(test, items_results(items, MANY, 1), MANY);
-	twheel_destroy(wheel);
 }
 
 /* Real clocks, every context: all fire, none early, each once. */
@@ -444,7 +428,6 @@ static void fires_in_every_context(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 100), 100);
 		oneshots_expect(test, shots, 100);
 		KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -467,6 +450,7 @@ static struct kunit_case many_cases[] = {
 
 static struct kunit_suite twheel_many_suite = {
 	.name		= "twheel_many",
+	.exit		= smp_test_exit,
 	.test_cases	= many_cases,
 };
 

@@ -29,7 +29,7 @@ static void occupied_buckets_are_counted(struct kunit *test)
 {
 	/* One bucket of level 0, and two of level 1, one of them with two timers. */
 	static const u64 delays[] = { 3, 2000, 2001, 9000 };
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *probes = probes_new(test, ARRAY_SIZE(delays));
 	unsigned int buckets[TWHEEL_LEVELS_MAX];
 	unsigned int i;
@@ -77,7 +77,7 @@ static void users_wheels_are_shown(struct kunit *test)
 	wheel = virtual_wheel(test, MS, 0);
 	id = wheel->id;
 	KUNIT_EXPECT_TRUE(test, wheel_is_shown(id));
-	twheel_destroy(wheel);
+	wheel_end(test, wheel);
 	KUNIT_EXPECT_FALSE(test, wheel_is_shown(id));
 }
 
@@ -109,9 +109,9 @@ static void zeros_are_on_no_cpu(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, item.timer);
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(item.timer, 0, MS), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_arm_on_at(item.timer, 0, MS), -EINVAL);
-	KUNIT_EXPECT_EQ(test, twheel_arm_many(test->priv, &item, 1), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel_of_test(test), &item, 1), 0);
 	KUNIT_EXPECT_EQ(test, item.result, -EINVAL);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_many(test->priv, &item, 1), 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel_of_test(test), &item, 1), 1);
 	KUNIT_EXPECT_EQ(test, item.result, 0);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(item.timer));
 }
@@ -141,7 +141,7 @@ static struct kunit_case module_cases[] = {
 static struct kunit_suite twheel_module_suite = {
 	.name		= "twheel_module",
 	.init		= probe_test_init,
-	.exit		= probe_test_exit,
+	.exit		= wheels_end,
 	.test_cases	= module_cases,
 };
 

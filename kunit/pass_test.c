@@ -33,9 +33,8 @@ static struct twheel *crowd_wheel(struct kunit *test, unsigned int slots,
 		.name = "kunit-pass", .clock = TWHEEL_CLOCK_VIRTUAL,
 		.context = context, .slots = slots, .start_ns = MS,
 	};
-	struct twheel *wheel = twheel_create(&config);
+	struct twheel *wheel = wheel_new(test, &config);
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	return wheel;
 }
 
@@ -44,8 +43,7 @@ static struct twheel_timer *crowd_new(struct kunit *test, struct twheel *wheel)
 	struct twheel_timer *timers;
 	unsigned int i;
 
-	timers = kunit_kcalloc(test, NR_CROWD, sizeof(*timers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, timers);
+	timers = test_memory(test, NR_CROWD * sizeof(*timers));
 	for (i = 0; i < NR_CROWD; i++)
 		twheel_timer_init(&timers[i], wheel, crowd_fire);
 	return timers;
@@ -92,7 +90,6 @@ static void extended_crowd(struct kunit *test, unsigned int slots)
 	crowd_advance(test, wheel, timers[0].base, 2 * HOUR);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.fired, NR_CROWD);
-	twheel_destroy(wheel);
 }
 
 /* One that is put back counts as two: there are 24 in a hold, or a few less. */
@@ -108,7 +105,6 @@ static void put_back_counts_as_two(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, base->wheel.requeued, NR_CROWD);
 	KUNIT_EXPECT_GE(test, base->lock_drops, NR_CROWD / 24);
 	KUNIT_EXPECT_LE(test, base->lock_drops, NR_CROWD / 18);
-	twheel_destroy(wheel);
 }
 
 static void extended_timers_are_moved_in_slices(struct kunit *test)
@@ -137,7 +133,6 @@ static void set_back_crowd(struct kunit *test, unsigned int slots, u64 apart)
 		      2000 * MS + NR_CROWD * apart);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.fired, NR_CROWD);
-	twheel_destroy(wheel);
 }
 
 static void set_back_moves_in_slices(struct kunit *test)
@@ -169,7 +164,6 @@ static void sparse_crowd_is_moved_in_slices(struct kunit *test)
 			twheel_extend_at(&timers[j], 5000 * HOUR);
 		}
 		crowd_advance(test, wheel, timers[0].base, 4000 * HOUR);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -188,7 +182,6 @@ static void crowded_bucket_is_emptied_ahead(struct kunit *test)
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.cascades, NR_CROWD);
 	KUNIT_EXPECT_EQ(test, stats.fired, 0);
-	twheel_destroy(wheel);
 }
 
 /**
@@ -246,8 +239,7 @@ static void one_pass_at_a_time(struct kunit *test)
 	};
 	unsigned int i;
 
-	intruder.wheel = twheel_create(&config);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(intruder.wheel));
+	intruder.wheel = wheel_new(test, &config);
 	INIT_WORK_ONSTACK(&intruder.work, intruder_work);
 	for (i = 0; i < ARRAY_SIZE(intruder.timers); i++) {
 		twheel_timer_init_on_stack(&intruder.timers[i], intruder.wheel,
@@ -260,7 +252,7 @@ static void one_pass_at_a_time(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, atomic_read(&intruder.begun));
 	KUNIT_EXPECT_EQ(test, intruder.calls, 2);
 	KUNIT_EXPECT_EQ(test, intruder.most, 1);
-	twheel_destroy(intruder.wheel);
+	wheel_end(test, intruder.wheel);
 	for (i = 0; i < ARRAY_SIZE(intruder.timers); i++)
 		twheel_timer_destroy_on_stack(&intruder.timers[i]);
 }
@@ -294,15 +286,13 @@ static void restart_fire(struct twheel_timer *timer)
 static void rounds_leave_room(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "kunit-room" };
-	struct restart *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct twheel *wheel = twheel_create(&config);
+	struct restart *r = test_memory(test, sizeof(*r));
+	struct twheel *wheel = wheel_new(test, &config);
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	twheel_timer_init(&r->timer, wheel, restart_fire);
 	twheel_arm_at(&r->timer, 1);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&r->calls) == NR_ROUNDS));
-	twheel_destroy(wheel);
+	wheel_end(test, wheel);
 	KUNIT_EXPECT_EQ(test, r->tight, 0);
 }
 
@@ -325,7 +315,6 @@ static void pass_goes_on_after_a_look(struct kunit *test)
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.fired, NR_CROWD);
 	KUNIT_EXPECT_LT(test, stats.passes - passes, NR_CROWD / 32);
-	twheel_destroy(wheel);
 }
 
 static struct kunit_case pass_cases[] = {
@@ -342,6 +331,7 @@ static struct kunit_case pass_cases[] = {
 
 static struct kunit_suite twheel_pass_suite = {
 	.name		= "twheel_pass",
+	.exit		= wheels_end,
 	.test_cases	= pass_cases,
 };
 

@@ -28,8 +28,6 @@ static struct twheel *percpu_wheel(struct kunit *test,
 /* Where this task was bound to a CPU. */
 static void percpu_wheel_end(struct twheel *wheel)
 {
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(wheel);
 }
 
 /* Some timers that one CPU arms. */
@@ -115,8 +113,7 @@ static void salvos_fire_from(struct kunit *test, struct twheel *wheel, int from)
 	struct salvo *salvos;
 	int to;
 
-	salvos = kunit_kcalloc(test, nr_cpu_ids, sizeof(*salvos), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, salvos);
+	salvos = test_memory(test, nr_cpu_ids * sizeof(*salvos));
 	for_each_online_cpu(to)
 		salvo_start(test, wheel, &salvos[to], salvo_arm_there, from, to);
 	for_each_online_cpu(to)
@@ -137,7 +134,6 @@ static void fires_where_armed(struct kunit *test)
 			salvo_start(test, wheel, &salvo, salvo_arm_here, cpu, cpu);
 			salvo_expect(test, &salvo, cpu);
 		}
-		twheel_destroy(wheel);
 	}
 }
 
@@ -151,7 +147,6 @@ static void fires_where_told(struct kunit *test)
 
 		for_each_online_cpu(from)
 			salvos_fire_from(test, wheel, from);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -165,7 +160,6 @@ static void wall_clock_fires_where_told(struct kunit *test)
 
 	for_each_online_cpu(from)
 		salvos_fire_from(test, wheel, from);
-	twheel_destroy(wheel);
 }
 
 /*
@@ -189,7 +183,6 @@ static void due_in_the_first_tick(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&oneshots[n++].timer,
 						       cpu, 0), 0);
 	oneshots_expect(test, oneshots, n);
-	twheel_destroy(wheel);
 }
 
 static void no_such_cpu(struct kunit *test)
@@ -227,7 +220,6 @@ static void no_such_cpu(struct kunit *test)
 			KUNIT_EXPECT_GE(test, twheel_arm_on(&oneshot->timer, cpu,
 							    HOUR), 0);
 		KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshot->timer), 1);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -253,7 +245,6 @@ static void cpu_that_never_was(struct kunit *test)
 		twheel_arm_on(&oneshots[0].timer, cpu, 5 * MS);
 		twheel_arm_on(&oneshots[1].timer, cpu, 0);
 		oneshots_expect(test, oneshots, 2);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -338,7 +329,6 @@ static void empty_is_silent(struct kunit *test)
 	}
 	msleep(200);
 	KUNIT_EXPECT_EQ_MSG(test, pass_count(wheel), 0, "an empty wheel woke up");
-	twheel_destroy(wheel);
 }
 
 /* Stopping a wheel */
@@ -385,7 +375,6 @@ static void stop_hands_back_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.cancelled, cancelled);
 	KUNIT_EXPECT_EQ(test, stats.armed, n);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), -EALREADY);
-	twheel_destroy(wheel);
 }
 
 static void virtual_clock_is_one(struct kunit *test)
@@ -410,7 +399,6 @@ static void virtual_clock_is_one(struct kunit *test)
 		else
 			KUNIT_EXPECT_GT(test, next, TWHEEL_NEVER);
 	}
-	twheel_destroy(wheel);
 }
 
 /* A timer that notes the time, and may arm another. */
@@ -439,8 +427,7 @@ static void virtual_clock_is_one_in_callbacks(struct kunit *test)
 	struct clock_reader *readers;
 	int cpu, last = 0;
 
-	readers = kunit_kcalloc(test, nr_cpu_ids + 1, sizeof(*readers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, readers);
+	readers = test_memory(test, (nr_cpu_ids + 1) * sizeof(*readers));
 	twheel_timer_init(&readers[nr_cpu_ids].timer, wheel, clock_reader_fire);
 	for_each_possible_cpu(cpu) {
 		twheel_timer_init(&readers[cpu].timer, wheel, clock_reader_fire);
@@ -453,7 +440,6 @@ static void virtual_clock_is_one_in_callbacks(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	for_each_possible_cpu(cpu)
 		KUNIT_EXPECT_EQ(test, readers[cpu].saw, 50 * MS);
-	twheel_destroy(wheel);
 }
 
 static struct kunit_case percpu_cases[] = {
@@ -474,6 +460,7 @@ static struct kunit_case percpu_cases[] = {
 
 static struct kunit_suite twheel_percpu_suite = {
 	.name		= "twheel_percpu",
+	.exit		= smp_test_exit,
 	.test_cases	= percpu_cases,
 };
 

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Periodic work on a virtual clock, which makes every moment predictable.
- *
- * The objects under test are static: debug objects have to be told of timers on the
- * stack, and policies have no call for that.
- */
+/* Periodic work on a virtual clock, which makes every moment predictable. */
 #include "probe.h"
 
 /*
@@ -35,10 +30,12 @@ static enum twheel_next beat_run(struct twheel_periodic *periodic)
 	return b->calls == b->last ? TWHEEL_DONE : TWHEEL_AGAIN;
 }
 
-static void beat_init(struct beat *b, struct twheel *wheel)
+static struct beat *beat_new(struct kunit *test, struct twheel *wheel)
 {
-	memset(b, 0, sizeof(*b));
+	struct beat *b = test_memory(test, sizeof(*b));
+
 	twheel_periodic_init(&b->periodic, wheel, beat_run);
+	return b;
 }
 
 static int beat_start(struct beat *b, u64 period, enum twheel_pace pace)
@@ -56,43 +53,47 @@ static u64 beat_next(struct beat *b)
 	return twheel_deadline(&b->periodic.timer);
 }
 
+/* So many calls were made, the last of which had so many overruns; and what is its deadline? */
+static void beat_expect(struct kunit *test, struct beat *b, unsigned int calls, u64 overruns,
+			u64 next)
+{
+	KUNIT_EXPECT_EQ(test, b->calls, calls);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b->periodic), overruns);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b->periodic), b->missed);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b->periodic), 0);
+	KUNIT_EXPECT_EQ(test, beat_next(b), next);
+}
+
 static void rate_keeps_its_phase(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
-	static struct beat b;
+	struct twheel *wheel = wheel_of_test(test);
+	struct beat *b = beat_new(test, wheel);
 
-	beat_init(&b, wheel);
-	KUNIT_EXPECT_EQ(test, beat_start_at(&b, 7 * MS, 3 * MS, TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, beat_start_at(b, 7 * MS, 3 * MS, TWHEEL_FIXED_RATE), 0);
 	wheel_run_until(wheel, 7 * MS - 1);
-	KUNIT_EXPECT_EQ(test, b.calls, 0);
+	beat_expect(test, b, 0, 0, 7 * MS);
 	wheel_run_until(wheel, 14 * MS);
-	KUNIT_EXPECT_EQ(test, b.calls, 3);
-	KUNIT_EXPECT_EQ(test, b.called_at, 13 * MS);
-	KUNIT_EXPECT_EQ(test, b.missed, 0);
+	KUNIT_EXPECT_EQ(test, b->called_at, 13 * MS);
+	beat_expect(test, b, 3, 0, 16 * MS);
 
-	/* The deadlines 16, 19, ... 46 have passed: one call, 10 overruns. */
+	/* The deadlines 16, 19, ... 46 have passed: one call, 10 overruns, no burst. */
 	twheel_advance(wheel, 48 * MS);
-	KUNIT_EXPECT_EQ(test, b.calls, 4);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 10);
-	KUNIT_EXPECT_EQ(test, beat_next(&b), 49 * MS);
+	beat_expect(test, b, 4, 10, 49 * MS);
 	wheel_run_until(wheel, 48 * MS);
-	KUNIT_EXPECT_EQ_MSG(test, b.calls, 4, "a burst");
+	KUNIT_EXPECT_EQ(test, b->calls, 4);
 
 	/* The next call is in time, without an overrun; the total stays. */
 	wheel_run_until(wheel, 49 * MS);
-	KUNIT_EXPECT_EQ(test, b.calls, 5);
-	KUNIT_EXPECT_EQ(test, b.called_at, 49 * MS);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), 10);
+	KUNIT_EXPECT_EQ(test, b->called_at, 49 * MS);
+	beat_expect(test, b, 5, 0, 52 * MS);
+	KUNIT_EXPECT_EQ(test, b->missed, 10);
 
 	/* A whole period late is one overrun; less is none. */
 	twheel_advance(wheel, 55 * MS - 1);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 0);
+	beat_expect(test, b, 6, 0, 55 * MS);
 	twheel_advance(wheel, 58 * MS);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 1);
-	KUNIT_EXPECT_EQ(test, beat_next(&b), 61 * MS);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), b.missed);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 1);
+	beat_expect(test, b, 7, 1, 61 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b->periodic), 1);
 }
 
 static enum twheel_next beat_run_steady(struct twheel_periodic *periodic)
@@ -110,118 +111,104 @@ static enum twheel_next beat_run_steady(struct twheel_periodic *periodic)
 
 static void rate_does_not_drift(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
-	static struct beat b;
+	struct twheel *wheel = wheel_of_test(test);
+	struct beat *b = beat_new(test, wheel);
 
-	beat_init(&b, wheel);
-	twheel_periodic_init(&b.periodic, wheel, beat_run_steady);
-	beat_start_at(&b, 5 * MS, 3700 * US, TWHEEL_FIXED_RATE);
+	twheel_periodic_init(&b->periodic, wheel, beat_run_steady);
+	beat_start_at(b, 5 * MS, 3700 * US, TWHEEL_FIXED_RATE);
 	wheel_run_until(wheel, 5 * MS + 10000 * 3700 * US);
-	KUNIT_EXPECT_EQ(test, b.calls, 10001);
-	KUNIT_EXPECT_EQ_MSG(test, b.result, 0, "calls at another moment");
-	KUNIT_EXPECT_EQ(test, beat_next(&b), 5 * MS + 10001 * 3700 * US);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), 0);
-	twheel_periodic_stop(&b.periodic);
+	KUNIT_EXPECT_EQ(test, b->calls, 10001);
+	KUNIT_EXPECT_EQ_MSG(test, b->result, 0, "calls at another moment");
+	KUNIT_EXPECT_EQ(test, beat_next(b), 5 * MS + 10001 * 3700 * US);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b->periodic), 0);
+	twheel_periodic_stop(&b->periodic);
 }
 
 static void rate_misses_none_uncounted(struct kunit *test)
 {
 	static const u64 periods[] = { 1, 7, 300 * US, MS, 2500 * US, 40 * MS };
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	u32 seed = 99;
 	unsigned int i, step;
 
 	/* Every deadline is counted, however far the clock advances at a time. */
 	for (i = 0; i < ARRAY_SIZE(periods); i++) {
 		u64 first = twheel_now(wheel) + 3 * MS;
-		static struct beat b;
+		struct beat *b = beat_new(test, wheel);
 
-		beat_init(&b, wheel);
-		beat_start_at(&b, first, periods[i], TWHEEL_FIXED_RATE);
+		beat_start_at(b, first, periods[i], TWHEEL_FIXED_RATE);
 		for (step = 0; step < 300; step++) {
 			u64 last, due;
 
 			twheel_advance(wheel, twheel_now(wheel) +
 				       test_random(&seed) % (u32)(9 * MS));
-			if (!b.calls)
+			if (!b->calls)
 				continue;
-			last = beat_next(&b) - periods[i];
+			last = beat_next(b) - periods[i];
 			due = div64_u64(last - first, periods[i]) + 1;
-			KUNIT_ASSERT_LE(test, last, b.called_at);
-			KUNIT_ASSERT_GT(test, beat_next(&b), b.called_at);
-			KUNIT_ASSERT_EQ(test, b.calls + b.missed, due);
-			KUNIT_ASSERT_EQ(test, b.missed,
-					twheel_periodic_missed(&b.periodic));
+			KUNIT_ASSERT_LE(test, last, b->called_at);
+			KUNIT_ASSERT_GT(test, beat_next(b), b->called_at);
+			KUNIT_ASSERT_EQ(test, b->calls + b->missed, due);
+			KUNIT_ASSERT_EQ(test, b->missed,
+					twheel_periodic_missed(&b->periodic));
 		}
-		KUNIT_EXPECT_GT(test, b.calls, 1);
-		twheel_periodic_stop(&b.periodic);
+		KUNIT_EXPECT_GT(test, b->calls, 1);
+		twheel_periodic_stop(&b->periodic);
 	}
 }
 
 static void rate_from_the_past(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
-	static struct beat b;
+	struct twheel *wheel = wheel_of_test(test);
+	struct beat *b = beat_new(test, wheel);
 
 	twheel_advance(wheel, 100 * MS);
-	beat_init(&b, wheel);
-	KUNIT_EXPECT_EQ(test, beat_start_at(&b, 5 * MS, 10 * MS, TWHEEL_FIXED_RATE), 0);
-	KUNIT_EXPECT_EQ_MSG(test, b.calls, 0, "called from within start");
+	KUNIT_EXPECT_EQ(test, beat_start_at(b, 5 * MS, 10 * MS, TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ_MSG(test, b->calls, 0, "called from within start");
 	wheel_run_until(wheel, 100 * MS);
-	KUNIT_EXPECT_EQ(test, b.calls, 1);
-	KUNIT_EXPECT_EQ(test, b.missed, 9);
-	KUNIT_EXPECT_EQ(test, beat_next(&b), 105 * MS);
-	twheel_periodic_stop(&b.periodic);
+	beat_expect(test, b, 1, 9, 105 * MS);
 }
 
 static void delay_has_no_overruns(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
-	static struct beat b;
+	struct twheel *wheel = wheel_of_test(test);
+	struct beat *b = beat_new(test, wheel);
 
-	beat_init(&b, wheel);
-	beat_start_at(&b, 2 * MS, 10 * MS, TWHEEL_FIXED_DELAY);
+	beat_start_at(b, 2 * MS, 10 * MS, TWHEEL_FIXED_DELAY);
 	wheel_run_until(wheel, 12 * MS);
-	KUNIT_EXPECT_EQ(test, b.calls, 2);
+	beat_expect(test, b, 2, 0, 22 * MS);
 	twheel_advance(wheel, 77 * MS);
-	KUNIT_EXPECT_EQ(test, b.calls, 3);
-	KUNIT_EXPECT_EQ(test, beat_next(&b), 87 * MS);
+	beat_expect(test, b, 3, 0, 87 * MS);
 	wheel_run_until(wheel, 87 * MS);
-	KUNIT_EXPECT_EQ(test, b.calls, 4);
-	KUNIT_EXPECT_EQ(test, b.missed, 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), 0);
-	twheel_periodic_stop(&b.periodic);
+	beat_expect(test, b, 4, 0, 97 * MS);
+	KUNIT_EXPECT_EQ(test, b->missed, 0);
 }
 
 static void periodic_starts_anew(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
-	static struct beat b;
+	struct twheel *wheel = wheel_of_test(test);
+	struct beat *b = beat_new(test, wheel);
 
-	beat_init(&b, wheel);
 	twheel_advance(wheel, 5 * MS);
-	KUNIT_EXPECT_EQ(test, beat_start(&b, 4 * MS, TWHEEL_FIXED_RATE), 0);
-	KUNIT_EXPECT_EQ(test, beat_next(&b), 9 * MS);
+	KUNIT_EXPECT_EQ(test, beat_start(b, 4 * MS, TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, beat_next(b), 9 * MS);
 	twheel_advance(wheel, 30 * MS);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), 5);
-	KUNIT_EXPECT_EQ(test, beat_start(&b, 50 * MS, TWHEEL_FIXED_DELAY), 1);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, beat_next(&b), 80 * MS);
+	beat_expect(test, b, 1, 5, 33 * MS);
+	KUNIT_EXPECT_EQ(test, beat_start(b, 50 * MS, TWHEEL_FIXED_DELAY), 1);
+	b->missed = 0;
+	beat_expect(test, b, 1, 0, 80 * MS);
 	wheel_run_until(wheel, 79 * MS);
-	KUNIT_EXPECT_EQ(test, b.calls, 1);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 1);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b->periodic), 1);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b->periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b->periodic), 0);
 	wheel_run_until(wheel, DAY);
-	KUNIT_EXPECT_EQ(test, b.calls, 1);
+	KUNIT_EXPECT_EQ(test, b->calls, 1);
 
 	/* Start again after a stop. */
-	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, beat_start(b, MS, TWHEEL_FIXED_RATE), 0);
 	wheel_run_until(wheel, DAY + 3 * MS);
-	KUNIT_EXPECT_EQ(test, b.calls, 4);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 1);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
+	beat_expect(test, b, 4, 0, DAY + 4 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b->periodic), 1);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 }
 
@@ -240,29 +227,25 @@ static void periodic_refuses(struct kunit *test)
 		{ 1, TWHEEL_FIXED_RATE, 1 },
 		{ TWHEEL_SPAN_MAX, TWHEEL_FIXED_DELAY, 1 },
 	};
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
+	struct beat *without = beat_new(test, wheel);
 	unsigned int i;
-	static struct beat b;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		enum twheel_pace pace = cases[i].pace;
+		struct beat *b = beat_new(test, wheel);
+		u64 period = cases[i].period;
 		int ret = cases[i].ret;
 
-		beat_init(&b, wheel);
-		beat_start(&b, 5 * MS, TWHEEL_FIXED_RATE);
-		KUNIT_EXPECT_EQ_MSG(test, beat_start(&b, cases[i].period, pace), ret,
-				    "case %u", i);
-		if (ret < 0)
-			KUNIT_EXPECT_EQ_MSG(test, beat_next(&b), 5 * MS,
-					    "the refused call has moved it");
-		KUNIT_EXPECT_EQ_MSG(test, beat_start_at(&b, MS, cases[i].period, pace), ret,
-				    "case %u", i);
-		if (ret < 0)
-			KUNIT_EXPECT_EQ(test, beat_next(&b), 5 * MS);
-		twheel_periodic_stop(&b.periodic);
+		/* A refused call does not move it. */
+		beat_start(b, 5 * MS, TWHEEL_FIXED_RATE);
+		KUNIT_EXPECT_EQ_MSG(test, beat_start(b, period, cases[i].pace), ret, "%u", i);
+		KUNIT_EXPECT_TRUE(test, ret > 0 || beat_next(b) == 5 * MS);
+		KUNIT_EXPECT_EQ_MSG(test, beat_start_at(b, MS, period, cases[i].pace), ret,
+				    "%u", i);
+		KUNIT_EXPECT_TRUE(test, ret > 0 || beat_next(b) == 5 * MS);
 	}
-	twheel_periodic_init(&b.periodic, wheel, NULL);
-	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -EINVAL);
+	twheel_periodic_init(&without->periodic, wheel, NULL);
+	KUNIT_EXPECT_EQ(test, beat_start(without, MS, TWHEEL_FIXED_RATE), -EINVAL);
 }
 
 static int beat_restart(struct twheel_periodic *periodic)
@@ -277,77 +260,55 @@ static int beat_stop_and_restart(struct twheel_periodic *periodic)
 	return ret == 0 ? beat_restart(periodic) : ret;
 }
 
-/* The second call, at 20 ms, does @act; then it returns AGAIN or DONE. */
-static void beat_act_midway(struct kunit *test, struct beat *b,
-			    int (*act)(struct twheel_periodic *periodic), bool done)
-{
-	struct twheel *wheel = virtual_wheel(test, MS, 0);
-
-	beat_init(b, wheel);
-	b->act = act;
-	b->last = done ? 2 : 0;
-	beat_start(b, 10 * MS, TWHEEL_FIXED_RATE);
-	wheel_run_until(wheel, 20 * MS);
-	KUNIT_EXPECT_EQ(test, b->calls, 2);
-}
-
-static void beat_end(struct beat *b)
-{
-	twheel_destroy(twheel_of(&b->periodic.timer));
-}
-
-static void callback_stops(struct kunit *test)
+/*
+ * What the second call does, at 20 ms, and what comes of it. It returns AGAIN, or DONE. A new
+ * series goes on, whatever the callback of the old one returns; else there is none.
+ */
+static void callback_acts(struct kunit *test)
 {
 	static const struct {
 		int (*act)(struct twheel_periodic *periodic);
 		int result;
+		bool goes_on;
 	} cases[] = {
-		{ twheel_periodic_stop, 0 },
-		{ twheel_periodic_stop_sync, -EDEADLK },
-		{ twheel_periodic_shutdown_sync, -EDEADLK },
+		{ twheel_periodic_stop, 0, false },
+		{ twheel_periodic_stop_sync, -EDEADLK, false },
+		{ twheel_periodic_shutdown_sync, -EDEADLK, false },
+		{ beat_stop_and_restart, 0, true },
+		{ beat_restart, 0, true },
 	};
 	unsigned int i;
-	static struct beat b;
 
 	for (i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
-		beat_act_midway(test, &b, cases[i / 2].act, i % 2);
-		KUNIT_EXPECT_EQ_MSG(test, b.result, cases[i / 2].result,
+		struct twheel *wheel = virtual_wheel(test, MS, 0);
+		struct beat *b = beat_new(test, wheel);
+		bool goes_on = cases[i / 2].goes_on;
+
+		b->act = cases[i / 2].act;
+		b->last = i % 2 ? 2 : 0;
+		beat_start(b, 10 * MS, TWHEEL_FIXED_RATE);
+		wheel_run_until(wheel, 20 * MS);
+		KUNIT_EXPECT_EQ_MSG(test, b->result, cases[i / 2].result, "case %u", i);
+		/* Without one, it can be started again. */
+		KUNIT_EXPECT_EQ_MSG(test, goes_on || beat_restart(&b->periodic), goes_on,
 				    "case %u", i);
-		KUNIT_EXPECT_FALSE_MSG(test,
-				       twheel_pending(&b.periodic.timer),
-				       "case %u: its AGAIN was heard", i);
-		/* It can be started again. */
-		KUNIT_EXPECT_EQ(test, beat_restart(&b.periodic), 0);
-		KUNIT_EXPECT_EQ(test, beat_next(&b), 50 * MS);
-		beat_end(&b);
-	}
-}
-
-static void callback_starts_anew(struct kunit *test)
-{
-	unsigned int i;
-	static struct beat b;
-
-	/* The new series goes on, whatever the callback of the old one returns. */
-	for (i = 0; i < 4; i++) {
-		beat_act_midway(test, &b, i / 2 ? beat_restart : beat_stop_and_restart,
-				i % 2);
-		KUNIT_EXPECT_EQ(test, b.result, 0);
-		KUNIT_EXPECT_EQ_MSG(test, beat_next(&b), 50 * MS, "case %u", i);
-		beat_end(&b);
+		beat_expect(test, b, 2, 0, 50 * MS);
 	}
 }
 
 static void callback_is_done(struct kunit *test)
 {
-	static struct beat b;
+	struct twheel *wheel = wheel_of_test(test);
+	struct beat *b = beat_new(test, wheel);
 
-	beat_act_midway(test, &b, NULL, true);
-	KUNIT_EXPECT_FALSE(test, twheel_pending(&b.periodic.timer));
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, beat_restart(&b.periodic), 0);
-	beat_end(&b);
+	b->last = 2;
+	beat_start(b, 10 * MS, TWHEEL_FIXED_RATE);
+	wheel_run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, b->called_at, 20 * MS);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&b->periodic.timer));
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b->periodic), 0);
+	KUNIT_EXPECT_EQ(test, beat_restart(&b->periodic), 0);
+	beat_expect(test, b, 2, 0, DAY + 30 * MS);
 }
 
 static unsigned int beat_frees;
@@ -365,7 +326,7 @@ static enum twheel_next beat_run_and_free(struct twheel_periodic *periodic)
 
 static void callback_frees_its_work(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	unsigned int i;
 
 	beat_frees = 0;
@@ -373,7 +334,7 @@ static void callback_frees_its_work(struct kunit *test)
 		struct beat *b = kmalloc(sizeof(*b), GFP_KERNEL);
 
 		KUNIT_ASSERT_NOT_NULL(test, b);
-		beat_init(b, wheel);
+		memset(b, 0, sizeof(*b));
 		twheel_periodic_init(&b->periodic, wheel, beat_run_and_free);
 		b->last = 1 + i % 3;
 		beat_start(b, MS + i % 7 * MS, i % 2);
@@ -385,35 +346,33 @@ static void callback_frees_its_work(struct kunit *test)
 
 static void periodic_shutdown(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
-	static struct beat b;
+	struct twheel *wheel = wheel_of_test(test);
+	struct beat *b = beat_new(test, wheel);
 
-	beat_init(&b, wheel);
-	beat_start(&b, MS, TWHEEL_FIXED_RATE);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), 1);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, beat_start_at(&b, 0, MS, TWHEEL_FIXED_DELAY), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
+	beat_start(b, MS, TWHEEL_FIXED_RATE);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b->periodic), 1);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b->periodic), 0);
+	KUNIT_EXPECT_EQ(test, beat_start(b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, beat_start_at(b, 0, MS, TWHEEL_FIXED_DELAY), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b->periodic), 0);
 	wheel_run_until(wheel, DAY);
-	KUNIT_EXPECT_EQ(test, b.calls, 0);
-	twheel_periodic_init(&b.periodic, wheel, beat_run);
-	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), 0);
-	twheel_periodic_stop(&b.periodic);
+	KUNIT_EXPECT_EQ(test, b->calls, 0);
+	twheel_periodic_init(&b->periodic, wheel, beat_run);
+	KUNIT_EXPECT_EQ(test, beat_start(b, MS, TWHEEL_FIXED_RATE), 0);
+	twheel_periodic_stop(&b->periodic);
 }
 
 static void periodic_on_stopped_wheel(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
-	static struct beat b;
+	struct twheel *wheel = wheel_of_test(test);
+	struct beat *b = beat_new(test, wheel);
 
-	beat_init(&b, wheel);
-	beat_start(&b, MS, TWHEEL_FIXED_RATE);
+	beat_start(b, MS, TWHEEL_FIXED_RATE);
 	wheel_run_until(wheel, 2 * MS);
-	wheel_expect_handed_back(test, wheel, &b.periodic.timer);
-	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, b.calls, 2);
+	wheel_expect_handed_back(test, wheel, &b->periodic.timer);
+	KUNIT_EXPECT_EQ(test, beat_start(b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b->periodic), 0);
+	KUNIT_EXPECT_EQ(test, b->calls, 2);
 }
 
 static struct probe beat_intruder;
@@ -427,48 +386,42 @@ static int beat_intrude(struct twheel_periodic *periodic)
 static void periodic_without_room(struct kunit *test)
 {
 	struct twheel *wheel = virtual_wheel_for_one(test, &beat_intruder);
-	static struct beat b;
+	struct beat *b = beat_new(test, wheel);
 
-	beat_init(&b, wheel);
-	b.act = beat_intrude;
-	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), 0);
+	b->act = beat_intrude;
+	KUNIT_EXPECT_EQ(test, beat_start(b, MS, TWHEEL_FIXED_RATE), 0);
 	wheel_run_until(wheel, MS);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b->periodic), 0);
 	wheel_run_until(wheel, 5 * MS);
-	KUNIT_EXPECT_EQ(test, b.result, 0);
-	KUNIT_EXPECT_EQ(test, b.calls, 2);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_deadline(&b.periodic), 2 * MS);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, b->result, 0);
+	KUNIT_EXPECT_EQ(test, b->calls, 2);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_deadline(&b->periodic), 2 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b->periodic), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, beat_start(b, MS, TWHEEL_FIXED_RATE), -ENOSPC);
 	twheel_cancel(&beat_intruder.timer);
-	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
-	twheel_destroy(wheel);
+	KUNIT_EXPECT_EQ(test, beat_start(b, MS, TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b->periodic), 0);
 }
 
 static void periodic_saturates(struct kunit *test)
 {
 	u64 from = div64_u64(TWHEEL_NEVER, MS) * MS - 10 * MS;
 	enum twheel_pace pace;
-	static struct beat b;
 
 	for (pace = TWHEEL_FIXED_RATE; pace <= TWHEEL_FIXED_DELAY; pace++) {
 		struct twheel *wheel = virtual_wheel(test, MS, from);
+		struct beat *b = beat_new(test, wheel);
 
-		beat_init(&b, wheel);
-		beat_start(&b, 4 * MS, pace);
+		beat_start(b, 4 * MS, pace);
 		twheel_advance(wheel, from + 5 * MS);
-		KUNIT_EXPECT_EQ(test, b.calls, 1);
+		KUNIT_EXPECT_EQ(test, b->calls, 1);
 		twheel_advance(wheel, from + 9 * MS);
-		KUNIT_EXPECT_EQ(test, b.calls, 2);
-		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
-		KUNIT_EXPECT_EQ(test, twheel_periodic_deadline(&b.periodic), TWHEEL_NEVER);
-		beat_start(&b, TWHEEL_SPAN_MAX, pace);
-		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
-		beat_start_at(&b, ~(u64)0, MS, pace);
-		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
-		KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 1);
-		twheel_destroy(wheel);
+		beat_expect(test, b, 2, 0, TWHEEL_NEVER);
+		KUNIT_EXPECT_EQ(test, twheel_periodic_deadline(&b->periodic), TWHEEL_NEVER);
+		beat_start(b, TWHEEL_SPAN_MAX, pace);
+		KUNIT_EXPECT_EQ(test, beat_next(b), TWHEEL_NEVER);
+		beat_start_at(b, ~(u64)0, MS, pace);
+		KUNIT_EXPECT_EQ(test, beat_next(b), TWHEEL_NEVER);
 	}
 }
 
@@ -480,8 +433,7 @@ static struct kunit_case periodic_cases[] = {
 	KUNIT_CASE(delay_has_no_overruns),
 	KUNIT_CASE(periodic_starts_anew),
 	KUNIT_CASE(periodic_refuses),
-	KUNIT_CASE(callback_stops),
-	KUNIT_CASE(callback_starts_anew),
+	KUNIT_CASE(callback_acts),
 	KUNIT_CASE(callback_is_done),
 	KUNIT_CASE(callback_frees_its_work),
 	KUNIT_CASE(periodic_shutdown),
@@ -494,7 +446,7 @@ static struct kunit_case periodic_cases[] = {
 static struct kunit_suite twheel_periodic_suite = {
 	.name		= "twheel_periodic",
 	.init		= probe_test_init,
-	.exit		= probe_test_exit,
+	.exit		= wheels_end,
 	.test_cases	= periodic_cases,
 };
 

@@ -63,7 +63,6 @@ static void delay_counts_from_the_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, slow.calls, 20);
 	KUNIT_EXPECT_EQ(test, slow.early, 0);
 	KUNIT_EXPECT_EQ(test, slow.missed, 0);
-	twheel_destroy(wheel);
 }
 
 static enum twheel_next slow_periodic_by_rate(struct twheel_periodic *periodic)
@@ -98,7 +97,6 @@ static void slow_callback_overruns(struct kunit *test)
 	KUNIT_EXPECT_GE(test, slow.missed, 19 * 2);
 	KUNIT_EXPECT_EQ(test, slow.calls + slow.missed,
 			div64_u64(slow.ended_at - first, MS) + 1);
-	twheel_destroy(wheel);
 }
 
 /*
@@ -232,8 +230,6 @@ static void stop_beats_again(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, moved, 0, "a start was overruled");
 	WRITE_ONCE(duel.stop, true);
 	kthread_stop(task);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(duel.wheel);
 }
 
 /* Policies of zeros have no wheel and no lock. They cannot be started, and are not pending. */
@@ -242,10 +238,9 @@ static void zeroed_policies_are_refused(struct kunit *test)
 	struct {
 		struct twheel_periodic periodic;
 		struct twheel_idle idle;
-	} *zeros = kunit_kzalloc(test, sizeof(*zeros), GFP_KERNEL);
+	} *zeros = test_memory(test, sizeof(*zeros));
 	int locks = debug_locks;
 
-	KUNIT_ASSERT_NOT_NULL(test, zeros);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&zeros->periodic, MS,
 						    TWHEEL_FIXED_RATE), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&zeros->periodic, MS, MS,
@@ -298,10 +293,9 @@ static void policies_idle(struct twheel_idle *idle)
 
 static void policies_run(struct kunit *test, const struct twheel_config *config)
 {
-	struct policies *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct policies *p = test_memory(test, sizeof(*p));
 	struct twheel *wheel = wheel_new(test, config);
 
-	KUNIT_ASSERT_NOT_NULL(test, p);
 	twheel_periodic_init(&p->periodic, wheel, policies_period);
 	twheel_idle_init(&p->idle, wheel, policies_idle);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&p->periodic, 200 * US,
@@ -310,7 +304,6 @@ static void policies_run(struct kunit *test, const struct twheel_config *config)
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->periods) >= 10 && READ_ONCE(p->idled)));
 	KUNIT_EXPECT_GE(test, twheel_periodic_shutdown_sync(&p->periodic), 0);
 	KUNIT_EXPECT_EQ_MSG(test, p->wrong, 0, "context %u", config->context);
-	twheel_destroy(wheel);
 }
 
 static void policies_leave_interrupts_alone(struct kunit *test)
@@ -344,11 +337,10 @@ static void closing_reports(struct twheel_idle *idle)
 
 static void watch_is_shut_down_without_waiting(struct kunit *test)
 {
-	struct closing *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct closing *c = test_memory(test, sizeof(*c));
 	const struct twheel_config config = { .name = "closing" };
 	struct twheel *wheel = wheel_new(test, &config);
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	twheel_idle_init(&c->idle, wheel, closing_reports);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&c->idle, MS), 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(c->over)));
@@ -361,7 +353,6 @@ static void watch_is_shut_down_without_waiting(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_idle_shutdown(&c->idle), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&c->idle, MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&c->idle), -ENOENT);
-	twheel_destroy(wheel);
 }
 
 static enum twheel_next dirty_period(struct twheel_periodic *periodic)
@@ -373,15 +364,13 @@ static enum twheel_next dirty_period(struct twheel_periodic *periodic)
 static void memory_may_be_dirty(struct kunit *test)
 {
 	struct twheel *wheel = wheel_new(test, &(struct twheel_config) { .name = "dirty" });
-	struct twheel_periodic *periodic = kunit_kzalloc(test, sizeof(*periodic), GFP_KERNEL);
+	struct twheel_periodic *periodic = test_memory(test, sizeof(*periodic));
 
-	KUNIT_ASSERT_NOT_NULL(test, periodic);
 	memset(periodic, 0xff, sizeof(*periodic));
 	twheel_periodic_init(periodic, wheel, dirty_period);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&periodic->timer));
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start(periodic, HOUR, TWHEEL_FIXED_RATE), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(periodic), 1);
-	twheel_destroy(wheel);
 }
 
 static void wall_clock_takes_no_policy_delay(struct kunit *test)
@@ -389,11 +378,10 @@ static void wall_clock_takes_no_policy_delay(struct kunit *test)
 	const struct twheel_config config = {
 		.name = "policies", .clock = TWHEEL_CLOCK_REALTIME,
 	};
-	struct policies *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct policies *p = test_memory(test, sizeof(*p));
 	struct twheel *wheel = wheel_new(test, &config);
 	u64 later = twheel_now(wheel) + DAY;
 
-	KUNIT_ASSERT_NOT_NULL(test, p);
 	twheel_periodic_init(&p->periodic, wheel, policies_period);
 	twheel_idle_init(&p->idle, wheel, policies_idle);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&p->periodic, HOUR,
@@ -407,7 +395,6 @@ static void wall_clock_takes_no_policy_delay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&p->periodic, later, HOUR,
 						       TWHEEL_FIXED_RATE), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&p->periodic), 1);
-	twheel_destroy(wheel);
 }
 
 static struct kunit_case policy_smp_cases[] = {
@@ -424,6 +411,7 @@ static struct kunit_case policy_smp_cases[] = {
 
 static struct kunit_suite twheel_policy_smp_suite = {
 	.name		= "twheel_policy_smp",
+	.exit		= smp_test_exit,
 	.test_cases	= policy_smp_cases,
 };
 

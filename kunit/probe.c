@@ -10,10 +10,8 @@ static struct twheel *virtual_wheel_make(struct kunit *test, u64 tick_ns, u64 st
 		.start_ns	= start_ns,
 		.max_pending	= max_pending,
 	};
-	struct twheel *wheel = twheel_create(&config);
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	return wheel;
+	return wheel_new(test, &config);
 }
 
 struct twheel *virtual_wheel(struct kunit *test, u64 tick_ns, u64 start_ns)
@@ -31,13 +29,8 @@ struct twheel *virtual_wheel_for_one(struct kunit *test, struct probe *intruder)
 
 int probe_test_init(struct kunit *test)
 {
-	test->priv = virtual_wheel(test, MS, 0);
+	virtual_wheel(test, MS, 0);
 	return 0;
-}
-
-void probe_test_exit(struct kunit *test)
-{
-	twheel_destroy(test->priv);
 }
 
 void probe_fire(struct twheel_timer *timer)
@@ -61,8 +54,7 @@ struct probe *probes_new(struct kunit *test, unsigned int n)
 {
 	struct probe *probes;
 
-	probes = kunit_kcalloc(test, n, sizeof(*probes), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, probes);
+	probes = test_memory(test, n * sizeof(*probes));
 	return probes;
 }
 

@@ -41,8 +41,7 @@ unsigned int wheel_run_until(struct twheel *wheel, u64 until);
 void wheel_expect_handed_back(struct kunit *test, struct twheel *wheel,
 			      struct twheel_timer *timer);
 
-/* Before and after a test: a wheel with a tick of 1 ms in test->priv. */
+/* Before a test: its first wheel, with a tick of 1 ms. */
 int probe_test_init(struct kunit *test);
-void probe_test_exit(struct kunit *test);
 
 #endif /* _TWHEEL_KUNIT_PROBE_H */

@@ -126,10 +126,9 @@ static void waited_for_on_another_wheel(struct kunit *test)
 {
 	struct twheel_config config = { .context = TWHEEL_CONTEXT_WORK };
 	struct twheel *wheel = wheel_new(test, &config);
-	struct emigrant *emigrant = kunit_kzalloc(test, sizeof(*emigrant), GFP_KERNEL);
+	struct emigrant *emigrant = test_memory(test, sizeof(*emigrant));
 	struct twheel_stats stats;
 
-	KUNIT_ASSERT_NOT_NULL(test, emigrant);
 	emigrant->other = wheel_new(test, &config);
 	twheel_timer_init(&emigrant->timer, wheel, emigrant_leave);
 	twheel_arm(&emigrant->timer, 0);
@@ -141,8 +140,6 @@ static void waited_for_on_another_wheel(struct kunit *test)
 	twheel_get_stats(emigrant->other, &stats);
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);
 	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);
-	twheel_destroy(wheel);
-	twheel_destroy(emigrant->other);
 }
 
 static struct kunit_case race_cases[] = {
@@ -160,6 +157,7 @@ static struct kunit_case race_cases[] = {
 
 static struct kunit_suite twheel_race_suite = {
 	.name		= "twheel_race",
+	.exit		= smp_test_exit,
 	.test_cases	= race_cases,
 };
 

@@ -11,13 +11,10 @@
 #include "../module/core/base.h"
 #include "smp.h"
 
-struct twheel *wheel_new(struct kunit *test,
-			 const struct twheel_config *config)
+void smp_test_exit(struct kunit *test)
 {
-	struct twheel *wheel = twheel_create(config);
-
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	return wheel;
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	wheels_end(test);
 }
 
 static bool timer_on_wall_clock(struct twheel_timer *timer)
@@ -90,8 +87,7 @@ struct oneshot *oneshots_new(struct kunit *test, struct twheel *wheel,
 	struct oneshot *oneshots;
 	unsigned int i;
 
-	oneshots = kunit_kcalloc(test, n, sizeof(*oneshots), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, oneshots);
+	oneshots = test_memory(test, n * sizeof(*oneshots));
 	for (i = 0; i < n; i++) {
 		twheel_timer_init(&oneshots[i].timer, wheel, oneshot_fire);
 		oneshots[i].fired_on = -1;
@@ -247,6 +243,7 @@ int clock_set_test_init(struct kunit *test)
 void clock_set_test_exit(struct kunit *test)
 {
 	wall_set(test, ktime_get_ns() + wall_ahead);
+	smp_test_exit(test);
 }
 
 struct twheel_item *many_items(struct kunit *test, struct oneshot *shots,
@@ -255,8 +252,7 @@ struct twheel_item *many_items(struct kunit *test, struct oneshot *shots,
 	struct twheel_item *items;
 	unsigned int i;
 
-	items = kunit_kcalloc(test, n, sizeof(*items), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, items);
+	items = test_memory(test, n * sizeof(*items));
 	for (i = 0; i < n; i++) {
 		items[i].timer = &shots[i].timer;
 		items[i].result = UNTOUCHED;

@@ -19,8 +19,8 @@
 /* How long a race goes on at most, on a machine that is too slow for all its rounds. */
 #define RACE_TIME	(3 * HZ)
 
-struct twheel *wheel_new(struct kunit *test,
-			 const struct twheel_config *config);
+/* After a test: its wheels end, and its task may run on every CPU again. */
+void smp_test_exit(struct kunit *test);
 
 #define for_each_callback_context(context)					\
 	for ((context) = TWHEEL_CONTEXT_SOFTIRQ;			\

@@ -40,7 +40,6 @@ static void oneshots_never_early(struct kunit *test, enum twheel_clock clock, u6
 			twheel_arm(&oneshots[i].timer, delay);
 	}
 	oneshots_expect(test, oneshots, n);
-	twheel_destroy(wheel);
 }
 
 static void never_early_monotonic(struct kunit *test)
@@ -69,7 +68,6 @@ static void cancel_leaves_the_next_alarm(struct kunit *test)
 	twheel_cancel(&oneshots[0].timer);
 	twheel_cancel_sync(&oneshots[1].timer);
 	oneshots_expect(test, &oneshots[2], 1);
-	twheel_destroy(wheel);
 }
 
 static void empty_wheel_is_silent(struct kunit *test)
@@ -96,7 +94,6 @@ static void empty_wheel_is_silent(struct kunit *test)
 	msleep(200);
 	KUNIT_EXPECT_LE(test, pass_count(wheel), 4);
 	KUNIT_EXPECT_GE(test, pass_count(wheel), 1);
-	twheel_destroy(wheel);
 }
 
 /* cancel_sync against a callback that runs on another CPU */
@@ -171,7 +168,6 @@ static void sync_waits_for_callback(struct kunit *test)
 	}
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	kunit_info(test, "%u of %u rounds overlapped\n", overlaps, round);
-	twheel_destroy(wheel);
 }
 
 static void sync_cancels_once(struct kunit *test)
@@ -202,8 +198,6 @@ static void sync_cancels_once(struct kunit *test)
 		twheel_timer_destroy_on_stack(&slow.timer);
 	}
 	KUNIT_EXPECT_EQ(test, cancelled, round);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(wheel);
 }
 
 /* shutdown_sync against a callback that always arms itself again */
@@ -254,7 +248,6 @@ static void shutdown_beats_rearm(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);
 	KUNIT_EXPECT_EQ(test, stats.fired, fired);
 	KUNIT_EXPECT_GT(test, fired, 0);
-	twheel_destroy(wheel);
 }
 
 /* A timer does not fire before the deadline of an extension that returned 1. */
@@ -318,7 +311,6 @@ static void extension_holds(struct kunit *test)
 	crew_wait(test, &crew);
 	KUNIT_EXPECT_EQ(test, atomic_read(&extender.early), 0);
 	KUNIT_EXPECT_GT(test, atomic_read(&extender.extended), 0);
-	twheel_destroy(extender.wheel);
 }
 
 /*
@@ -388,7 +380,6 @@ static void no_wake_up_is_lost(struct kunit *test)
 	crew_wait(test, &crew);
 	KUNIT_EXPECT_EQ(test, atomic_read(&race.lost), 0);
 	KUNIT_EXPECT_GT(test, atomic_read(&race.oneshots[0].fired), 1);
-	twheel_destroy(race.wheel);
 }
 
 static struct kunit_case smp_cases[] = {
@@ -406,6 +397,7 @@ static struct kunit_case smp_cases[] = {
 
 static struct kunit_suite twheel_smp_suite = {
 	.name		= "twheel_smp",
+	.exit		= smp_test_exit,
 	.test_cases	= smp_cases,
 };
 

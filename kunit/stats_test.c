@@ -37,7 +37,7 @@ static void wheel_expect_stats(struct kunit *test, struct twheel *wheel, u64 arm
 
 static void ends_in_one_way(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *p = probes_new(test, 6);
 	unsigned int i;
 
@@ -69,7 +69,7 @@ static void ends_in_one_way(struct kunit *test)
 
 static void extended_when_found(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe p, q;
 
 	probe_init(&p, wheel, probe_fire);
@@ -96,7 +96,7 @@ static void extended_when_found(struct kunit *test)
 /* An extended timer that stays on its upper level does not count as a cascade. */
 static void extended_far_away(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe *p = probes_new(test, 20);
 	unsigned int i;
 
@@ -119,7 +119,7 @@ static void extended_far_away(struct kunit *test)
 
 static void cascades_a_level_each(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe p[6];
 	unsigned int i;
 
@@ -148,7 +148,7 @@ static void cascades_a_level_each(struct kunit *test)
 
 static void a_lone_timer_does_not_cascade(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe p;
 
 	probe_init(&p, wheel, probe_fire);
@@ -177,11 +177,10 @@ static void work_has_more_time(struct kunit *test)
 		.name = "kunit-stats", .clock = TWHEEL_CLOCK_VIRTUAL,
 		.context = TWHEEL_CONTEXT_WORK,
 	};
-	struct twheel *wheel = twheel_create(&config);
+	struct twheel *wheel = wheel_new(test, &config);
 	struct probe *p = probes_new(test, 640);
 	unsigned int i;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	for (i = 0; i < 640; i++) {
 		probe_init(&p[i], wheel, probe_take_little_time);
 		twheel_arm(&p[i].timer, MS);
@@ -189,13 +188,12 @@ static void work_has_more_time(struct kunit *test)
 	twheel_advance(wheel, MS);
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).fired, 640);
 	KUNIT_EXPECT_LT(test, wheel_stats(wheel).passes, 640 / 32);
-	twheel_destroy(wheel);
 }
 
 /* A pass looks at the clock after 32 callbacks, and ends when it took 100 us. */
 static void passes_end_by_time(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	unsigned int n = 100, i;
 	struct probe *p = probes_new(test, n);
 	u64 passes, exhausted;
@@ -230,7 +228,7 @@ static void probe_take_part(struct twheel_timer *timer)
 /* The time of a pass ends with its round: what is armed for the past is of the next one. */
 static void no_pass_for_the_next_round(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	/* A pass looks at the clock after so many callbacks. */
 	unsigned int n = 32, i;
 	struct probe *p = probes_new(test, n);
@@ -259,7 +257,7 @@ static void late_to_the_bucket(struct kunit *test)
 		{ 999999, 19 }, { 1048575, 19 }, { 1048576, 20 },
 		{ 90 * 1000 * MS, 36 },
 	};
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct twheel_stats before, after;
 	u64 now = 100 * DAY;
 	unsigned int i, j;
@@ -287,7 +285,7 @@ static void late_to_the_bucket(struct kunit *test)
 
 static void late_by_one_at_least(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct twheel_stats stats;
 	struct probe p;
 
@@ -302,7 +300,7 @@ static void late_by_one_at_least(struct kunit *test)
 /* The lateness of an extended timer counts from its last deadline. */
 static void late_after_an_extension(struct kunit *test)
 {
-	struct twheel *wheel = test->priv;
+	struct twheel *wheel = wheel_of_test(test);
 	struct probe p;
 
 	probe_init(&p, wheel, probe_fire);
@@ -317,9 +315,8 @@ static void late_after_an_extension(struct kunit *test)
 static struct twheel *wheel_of_config(struct kunit *test,
 				      const struct twheel_config *config)
 {
-	struct twheel *wheel = twheel_create(config);
+	struct twheel *wheel = wheel_new(test, config);
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	return wheel;
 }
 
@@ -350,7 +347,6 @@ static void all_bases_together(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, wheel_stats(wheel).late_sum, 3 * n);
 		KUNIT_EXPECT_EQ(test, wheel_stats(wheel).late[1], n);
 		KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, n);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -359,12 +355,11 @@ static void each_bucket_is_counted(struct kunit *test)
 	static const struct twheel_config config = {
 		.name = "few", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS, .slots = 8,
 	};
-	struct twheel *wheel = twheel_create(&config);
+	struct twheel *wheel = wheel_new(test, &config);
 	struct probe *probe = probes_new(test, 3);
 	unsigned int buckets[TWHEEL_LEVELS_MAX];
 	unsigned int tick, level;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	probe_init(&probe[0], wheel, probe_fire);
 	probe_init(&probe[1], wheel, probe_fire);
 	probe_init(&probe[2], wheel, probe_fire);
@@ -383,20 +378,18 @@ static void each_bucket_is_counted(struct kunit *test)
 		wheel_run_until(wheel, (u64)tick * MS);
 		KUNIT_EXPECT_EQ(test, probe->fired, tick);
 	}
-	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
 }
 
 static void numbers_are_unique(struct kunit *test)
 {
-	struct twheel *a = test->priv, *b = virtual_wheel(test, MS, 0);
+	struct twheel *a = wheel_of_test(test), *b = virtual_wheel(test, MS, 0);
 	unsigned int id = b->id;
 
 	KUNIT_EXPECT_NE(test, id, 0);
 	KUNIT_EXPECT_NE(test, id, a->id);
-	twheel_destroy(b);
+	wheel_end(test, b);
 	b = virtual_wheel(test, MS, 0);
 	KUNIT_EXPECT_NE(test, b->id, id);
-	twheel_destroy(b);
 }
 
 static struct kunit_case stats_cases[] = {
@@ -420,7 +413,7 @@ static struct kunit_case stats_cases[] = {
 static struct kunit_suite twheel_stats_suite = {
 	.name		= "twheel_stats",
 	.init		= probe_test_init,
-	.exit		= probe_test_exit,
+	.exit		= wheels_end,
 	.test_cases	= stats_cases,
 };
 

@@ -206,9 +206,7 @@ void stress_begin(struct kunit *test, struct stress *stress,
 	mine.data = stress;
 	mine.tick_ns = 100 * US;
 	stress->wheel = wheel_new(test, &mine);
-	stress->ledgers = kunit_kcalloc(test, STRESS_TIMERS,
-					sizeof(*stress->ledgers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, stress->ledgers);
+	stress->ledgers = test_memory(test, STRESS_TIMERS * sizeof(*stress->ledgers));
 	for (i = 0; i < STRESS_TIMERS; i++)
 		twheel_timer_init(&stress->ledgers[i].timer, stress->wheel,
 				  stress_callback);
@@ -281,5 +279,4 @@ void stress_end(struct kunit *test, struct stress *stress, bool stop_amidst)
 	KUNIT_EXPECT_EQ(test, atomic_read(&stress->bad), 0);
 	if (stress->limit)
 		KUNIT_EXPECT_GT(test, atomic_read(&stress->full), 0);
-	twheel_destroy(stress->wheel);
 }

@@ -79,7 +79,6 @@ static void where_a_timer_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	tracer_stop_all(&seen);
 	twheel_timer_destroy_on_stack(&p.timer);
-	twheel_destroy(wheel);
 }
 
 static void move_to_another_cpu(struct kunit *test)
@@ -101,7 +100,6 @@ static void move_to_another_cpu(struct kunit *test)
 	tracer_stop(&seen, EVENT_MODIFY);
 	twheel_cancel(&p.timer);
 	twheel_timer_destroy_on_stack(&p.timer);
-	twheel_destroy(wheel);
 }
 
 static void trace_busy(struct twheel_timer *timer)
@@ -142,7 +140,6 @@ static void when_a_callback_runs(struct kunit *test)
 	tracer_stop(&seen, EVENT_EXIT);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	twheel_timer_destroy_on_stack(&p.timer);
-	twheel_destroy(wheel);
 }
 
 static enum twheel_next trace_beat(struct twheel_periodic *periodic)
@@ -192,7 +189,6 @@ static void policies_name_their_users(struct kunit *test)
 	expect_named(test, wheel, &seen, (const void *)trace_silence);
 	tracer_stop(&seen, EVENT_ARM);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
-	twheel_destroy(wheel);
 }
 
 /* Twenty timers in one bucket of level 1, of which so many are extended. */
@@ -225,7 +221,6 @@ static void timeout_is_set_before_the_deadline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&idle, 5 * MS), 1);
 	KUNIT_EXPECT_EQ(test, seen.timeout, 5 * MS);
 	tracer_stop(&seen, EVENT_MODIFY);
-	twheel_destroy(wheel);
 }
 
 static void what_moves(struct kunit *test)
@@ -249,7 +244,6 @@ static void what_moves(struct kunit *test)
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, seen.cascaded, stats.cascades);
 	tracer_stop(&seen, EVENT_CASCADE);
-	twheel_destroy(wheel);
 
 	wheel = tracer_wheel(test, &seen);
 	tracer_start(test, &seen, EVENT_REQUEUE);
@@ -262,7 +256,6 @@ static void what_moves(struct kunit *test)
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, seen.requeued, stats.requeued);
 	tracer_stop(&seen, EVENT_REQUEUE);
-	twheel_destroy(wheel);
 
 	/* Timers that are due, and extended at the last moment, tell so one by one. */
 	wheel = tracer_wheel(test, &seen);
@@ -281,7 +274,6 @@ static void what_moves(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	tracer_stop_all(&seen);
-	twheel_destroy(wheel);
 }
 
 /*
@@ -318,7 +310,6 @@ static void back_while_timers_move(struct kunit *test, enum event event, unsigne
 	wheel_run_until(wheel, 90 * MS);
 	for (i = 0; i < 20; i++)
 		KUNIT_EXPECT_EQ(test, p[i].fired, 1);
-	twheel_destroy(wheel);
 }
 
 static void clock_set_back_while_timers_move(struct kunit *test)
@@ -357,7 +348,6 @@ static void what_an_arm_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.cascaded, stats.cascades);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	tracer_stop_all(&seen);
-	twheel_destroy(wheel);
 }
 
 static void what_a_pass_has_done(struct kunit *test)
@@ -395,7 +385,6 @@ static void what_a_pass_has_done(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.pass.pending, 0);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	tracer_stop_all(&seen);
-	twheel_destroy(wheel);
 }
 
 static void a_pass_that_is_exhausted(struct kunit *test)
@@ -418,7 +407,6 @@ static void a_pass_that_is_exhausted(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, seen.pass.exhausted);
 	KUNIT_EXPECT_EQ(test, seen.passes.fired, 40);
 	tracer_stop(&seen, EVENT_PASS);
-	twheel_destroy(wheel);
 }
 
 static struct kunit_case trace_cases[] = {
@@ -438,6 +426,7 @@ static struct kunit_case trace_cases[] = {
 static struct kunit_suite twheel_trace_suite = {
 	.name		= "twheel_trace",
 	.suite_init	= tracer_suite_init,
+	.exit		= wheels_end,
 	.test_cases	= trace_cases,
 };
 

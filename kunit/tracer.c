@@ -269,8 +269,7 @@ struct twheel *tracer_wheel_with(struct kunit *test, struct tracer *seen, bool p
 
 	if (!tracer_events[EVENT_ARM].point)
 		kunit_skip(test, "there are no tracepoints");
-	wheel = twheel_create(&config);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	wheel = wheel_new(test, &config);
 	*seen = (struct tracer) { .id = wheel->id };
 	return wheel;
 }

@@ -49,7 +49,6 @@ static void fresh_timer_is_on_any_cpu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&shots[2].timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&shots[2].timer, MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
-	twheel_destroy(wheel);
 }
 
 /* All CPUs arm, cancel and shut down the same timers, for the first time. */
@@ -114,7 +113,6 @@ static void first_arms_race(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, stats.fired, fired);
 		KUNIT_EXPECT_EQ(test, stats.armed, stats.fired + stats.cancelled +
 				unfired);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -130,8 +128,6 @@ static struct twheel *travel_wheel_from_afar(struct kunit *test)
 
 static void travel_wheel_end(struct twheel *wheel)
 {
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(wheel);
 }
 
 /* A callback that runs on another CPU until it is released. */
@@ -174,9 +170,8 @@ static void interruption_arms(void *arg)
 static struct held_callback *held_callback_begin(struct kunit *test, struct twheel *wheel,
 						 int cpu)
 {
-	struct held_callback *held = kunit_kzalloc(test, sizeof(*held), GFP_KERNEL);
+	struct held_callback *held = test_memory(test, sizeof(*held));
 
-	KUNIT_ASSERT_NOT_NULL(test, held);
 	twheel_timer_init(&held->timer, wheel, held_callback_run);
 	twheel_arm_on(&held->timer, cpu, 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->running)));
@@ -246,11 +241,10 @@ static void commuter_fire(struct twheel_timer *timer)
 static void own_callback_stays(struct kunit *test)
 {
 	struct twheel_config config = { .name = "travel", .percpu = true };
-	struct commuter *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct commuter *c = test_memory(test, sizeof(*c));
 	struct twheel *wheel;
 
 	test_needs_two_cpus(test);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	for_each_callback_context(config.context) {
 		wheel = wheel_new(test, &config);
 		atomic_set(&c->calls, 0);
@@ -261,7 +255,6 @@ static void own_callback_stays(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, c->sync, -EDEADLK);
 		KUNIT_EXPECT_EQ(test, c->own, 0);
 		KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&c->timer), 1);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -335,6 +328,7 @@ static struct kunit_case travel_cases[] = {
 
 static struct kunit_suite twheel_travel_suite = {
 	.name		= "twheel_travel",
+	.exit		= smp_test_exit,
 	.test_cases	= travel_cases,
 };
 

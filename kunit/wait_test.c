@@ -82,7 +82,6 @@ static void self_armer_cancel(struct kunit *test, enum twheel_context context)
 		KUNIT_EXPECT_FALSE(test, twheel_pending(&armer.timer));
 		KUNIT_EXPECT_EQ(test, atomic_read(&armer.calls), after);
 	}
-	twheel_destroy(wheel);
 	twheel_timer_destroy_on_stack(&armer.timer);
 }
 
@@ -157,8 +156,7 @@ static void backlog_is_not_waited_for(struct kunit *test)
 	int calls;
 
 	test_needs_two_cpus(test);
-	backlog = kunit_kzalloc(test, sizeof(*backlog), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, backlog);
+	backlog = test_memory(test, sizeof(*backlog));
 	config.data = backlog;
 	wheel = wheel_new(test, &config);
 	for (i = 0; i < NR_BACKLOG; i++)
@@ -168,7 +166,6 @@ static void backlog_is_not_waited_for(struct kunit *test)
 	KUNIT_EXPECT_GT(test, calls, 0);
 	/* Of a second and more; a busy machine may be late by much of that. */
 	KUNIT_EXPECT_LT(test, calls, 900);
-	twheel_destroy(wheel);
 }
 
 /**
@@ -214,8 +211,7 @@ static void timer_at_the_same_address(struct kunit *test)
 	/* context, per CPU */
 	for (i = 0; i < 2 * 2; i++) {
 		wheel = wait_wheel(test, i / 2, i % 2);
-		reused = kunit_kzalloc(test, sizeof(*reused), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, reused);
+		reused = test_memory(test, sizeof(*reused));
 		twheel_timer_init(&reused->timer, wheel, reused_fire);
 		twheel_arm(&reused->timer, 0);
 		KUNIT_EXPECT_TRUE(test, await(atomic_read(&reused->done)));
@@ -223,7 +219,6 @@ static void timer_at_the_same_address(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, reused->shutdown, 1);
 		KUNIT_EXPECT_FALSE(test, reused->after);
 		KUNIT_EXPECT_EQ(test, twheel_arm(&reused->timer, 0), -ESHUTDOWN);
-		twheel_destroy(wheel);
 	}
 }
 
@@ -341,8 +336,7 @@ static void all_waiters_are_woken(struct kunit *test)
 	unsigned int sleepers;
 	struct crew crew;
 
-	bedroom = kunit_kzalloc(test, sizeof(*bedroom), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, bedroom);
+	bedroom = test_memory(test, sizeof(*bedroom));
 	twheel_timer_init(&bedroom->timer, wheel, bedroom_fire);
 	twheel_arm(&bedroom->timer, 0);
 	KUNIT_EXPECT_TRUE(test, await(twheel_state(&bedroom->timer) == TWHEEL_FIRED));
@@ -358,7 +352,6 @@ static void all_waiters_are_woken(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&bedroom->cancelled), 1);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&bedroom->timer));
 	KUNIT_EXPECT_EQ(test, twheel_arm(&bedroom->timer, HOUR), 0);
-	twheel_destroy(wheel);
 }
 
 #define NR_SERIES	100
@@ -410,8 +403,7 @@ static void waits_within_one_pass(struct kunit *test)
 	struct twheel *wheel;
 
 	test_needs_two_cpus(test);
-	series = kunit_kzalloc(test, sizeof(*series), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, series);
+	series = test_memory(test, sizeof(*series));
 	config.data = series;
 	wheel = wheel_new(test, &config);
 	atomic_set(&series->running, -1);
@@ -421,7 +413,6 @@ static void waits_within_one_pass(struct kunit *test)
 	}
 	cpu_run(cpu_first(), series_wait, series);
 	KUNIT_EXPECT_EQ(test, atomic_read(&series->calls), NR_SERIES);
-	twheel_destroy(wheel);
 }
 
 static struct kunit_case wait_cases[] = {
@@ -435,6 +426,7 @@ static struct kunit_case wait_cases[] = {
 
 static struct kunit_suite twheel_wait_suite = {
 	.name		= "twheel_wait",
+	.exit		= smp_test_exit,
 	.test_cases	= wait_cases,
 };
 
