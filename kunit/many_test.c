@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Arrays of timers: twheel_arm_many() and twheel_cancel_many(). Several CPUs use them
- * in many_race_test.c. The race with all other operations is in stress.c.
+ * Arrays of timers: twheel_arm_many() and twheel_cancel_many(). The race with all other
+ * operations is in stress.c. life_module.c has one timer on every kind of wheel.
  */
-#include <linux/atomic.h>
-#include <linux/errno.h>
+#include <linux/hrtimer.h>
 #include <linux/irqflags.h>
 
-#include <linux/twheel_many.h>
-#include <linux/twheel_state.h>
-#include <linux/twheel_stats.h>
-#include <linux/twheel_virtual.h>
-
+#include "../module/compat.h"
 #include "smp.h"
 
 static struct twheel *many_wheel(struct kunit *test, unsigned int max_pending)
 {
-	const struct twheel_config config = {
-		.name = "many", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
-		.max_pending = max_pending,
-	};
-
-	return wheel_new(test, &config);
+	return wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
+			  .max_pending = max_pending);
 }
 
 /* An array of one. The count that is returned has to agree with the result. */
@@ -48,22 +39,20 @@ static void each_item_says_what_it_did(struct kunit *test)
 	struct twheel *wheel = many_wheel(test, 0);
 	struct oneshot *shot = oneshots_new(test, wheel, 1);
 	struct twheel_timer *t = &shot->timer;
+	static const u64 deadlines[] = { 10 * MS, 4 * MS, 30 * MS, 30 * MS };
 	struct twheel_stats stats;
+	unsigned int i;
 
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, NULL, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, NULL, 0), 0);
 	/* Not pending: there is nothing to cancel. */
 	KUNIT_EXPECT_EQ(test, cancel_one(test, t), 0);
 	KUNIT_EXPECT_EQ(test, twheel_state(t), TWHEEL_IDLE);
-	KUNIT_EXPECT_EQ(test, arm_one(test, t, 10 * MS), 0);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(t), 10 * MS);
-
 	/* Nearer, later, the same. */
-	KUNIT_EXPECT_EQ(test, arm_one(test, t, 4 * MS), 1);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(t), 4 * MS);
-	KUNIT_EXPECT_EQ(test, arm_one(test, t, 30 * MS), 1);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(t), 30 * MS);
-	KUNIT_EXPECT_EQ(test, arm_one(test, t, 30 * MS), 1);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(t), 30 * MS);
-
+	for (i = 0; i < ARRAY_SIZE(deadlines); i++) {
+		KUNIT_EXPECT_EQ(test, arm_one(test, t, deadlines[i]), i > 0);
+		KUNIT_EXPECT_EQ(test, twheel_deadline(t), deadlines[i]);
+	}
 	KUNIT_EXPECT_EQ(test, cancel_one(test, t), 1);
 	KUNIT_EXPECT_EQ(test, twheel_state(t), TWHEEL_CANCELLED);
 	KUNIT_EXPECT_EQ(test, cancel_one(test, t), 0);
@@ -110,14 +99,6 @@ static void foreign_timers_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, items[0].result, 0);
 	KUNIT_EXPECT_EQ(test, items[2].result, 1);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel) + pending_count(other), 0);
-}
-
-static void no_items_are_no_work(struct kunit *test)
-{
-	struct twheel *wheel = many_wheel(test, 0);
-
-	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, NULL, 0), 0);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, NULL, 0), 0);
 }
 
 static void deadlines_saturate(struct kunit *test)
@@ -169,6 +150,7 @@ static void each_fires_on_its_tick(struct kunit *test)
 	struct twheel_item *items = many_items(test, shots, MANY);
 	struct twheel_item *cancelled = many_items(test, shots, MANY / 4);
 	unsigned int i, wrong = 0, late = 0;
+	unsigned long flags;
 
 	for (i = 0; i < MANY; i++) {
 		shots[i].deadline = (1 + i % 97) * MS + i % 3;
@@ -176,10 +158,12 @@ static void each_fires_on_its_tick(struct kunit *test)
 	}
 	for (i = 0; i < MANY / 4; i++)
 		cancelled[i].timer = &shots[4 * i].timer;
-	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, MANY), MANY);
+	/* Interrupts that are off stay off. */
+	local_irq_save(flags);
+	wrong += twheel_arm_many(wheel, items, MANY) != MANY || !irqs_disabled();
+	wrong += twheel_cancel_many(wheel, cancelled, MANY / 4) != MANY / 4 || !irqs_disabled();
+	local_irq_restore(flags);
 	KUNIT_EXPECT_EQ(test, items_results(items, MANY, 0), MANY);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, cancelled, MANY / 4),
-			MANY / 4);
 	KUNIT_EXPECT_EQ(test, items_results(cancelled, MANY / 4, 1), MANY / 4);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), MANY / 4 * 3);
 
@@ -383,58 +367,184 @@ static void callback_may_do_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 }
 
-/* Interrupts that are off stay off, and all is served. */
-static void interrupts_stay_off(struct kunit *test)
-{
-	struct twheel *wheel = many_wheel(test, 0);
-	struct oneshot *shots = oneshots_new(test, wheel, MANY);
-	struct twheel_item *items = many_items(test, shots, MANY);
-	unsigned int armed, cancelled;
-	unsigned long flags;
-	bool off;
+/* Of a wheel that is per CPU: which timers are armed where. */
+struct spread {
+	struct twheel *wheel;
+	struct oneshot *shots;
+	struct twheel_item *items;
+	unsigned int count;
+};
 
-	local_irq_save(flags);
-	armed = twheel_arm_many(wheel, items, MANY);
-	off = irqs_disabled();
-	cancelled = twheel_cancel_many(wheel, items, MANY);
-	off = off && irqs_disabled();
-	local_irq_restore(flags);
-	KUNIT_EXPECT_TRUE(test, off);
-	KUNIT_EXPECT_EQ(test, armed, MANY);
-	KUNIT_EXPECT_EQ(test, cancelled, MANY);
-	KUNIT_EXPECT_EQ(test, items_results(items, MANY, 1), MANY);
+/* Timers of each CPU. */
+#define SPREAD		50
+
+static int spread_arm(void *arg)
+{
+	struct spread *spread = arg;
+
+	return twheel_arm_many(spread->wheel, spread->items, spread->count);
 }
 
-/* Real clocks, every context: all fire, none early, each once. */
-static void fires_in_every_context(struct kunit *test)
+static int spread_cancel(void *arg)
 {
-	unsigned int i, k;
+	struct spread *spread = arg;
 
-	/* context, per CPU */
-	for (i = 0; i < 2 * 2; i++) {
-		const struct twheel_config config = {
-			.name = "many", .tick_ns = 100 * US,
-			.context = i / 2, .percpu = i % 2,
-		};
-		struct twheel *wheel = wheel_new(test, &config);
-		struct oneshot *shots = oneshots_new(test, wheel, 100);
-		struct twheel_item *items = many_items(test, shots, 100);
-		u64 now = twheel_now(wheel);
+	return twheel_cancel_many(spread->wheel, spread->items, spread->count);
+}
 
-		for (k = 0; k < 100; k++) {
-			shots[k].deadline = now + k % 10 * MS;
-			items[k].deadline_ns = shots[k].deadline;
-		}
-		KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 100), 100);
-		oneshots_expect(test, shots, 100);
-		KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
+/* All are due then. They are armed by that CPU, and @result is of each. */
+static void spread_aim(struct kunit *test, struct spread *spread, int cpu, u64 delay,
+		       int result)
+{
+	unsigned int i;
+
+	for (i = 0; i < spread->count; i++) {
+		struct oneshot *shot = container_of(spread->items[i].timer, struct oneshot, timer);
+
+		shot->deadline = twheel_now(spread->wheel) + delay + i;
+		spread->items[i].deadline_ns = shot->deadline;
 	}
+	KUNIT_EXPECT_EQ(test, cpu_run(cpu, spread_arm, spread), spread->count);
+	KUNIT_EXPECT_EQ(test, items_results(spread->items, spread->count, result),
+			spread->count);
+	for (i = 0; i < spread->count; i++)
+		KUNIT_EXPECT_EQ(test, twheel_deadline(spread->items[i].timer),
+				spread->items[i].deadline_ns);
+}
+
+/* Some timers are armed on each CPU. Then neighbours in the array are on different CPUs. */
+static void spread_begin(struct kunit *test, struct spread *spread)
+{
+	unsigned int cpus = num_online_cpus(), i, at = 0;
+	int cpu;
+
+	spread->wheel = wheel_with(test, .tick_ns = 100 * US, .percpu = true);
+	spread->shots = oneshots_new(test, spread->wheel, cpus * SPREAD);
+	spread->count = SPREAD;
+	for_each_online_cpu(cpu) {
+		spread->items = many_items(test, spread->shots + at, SPREAD);
+		spread_aim(test, spread, cpu, DAY, 0);
+		at += SPREAD;
+	}
+	spread->items = many_items(test, spread->shots, cpus * SPREAD);
+	spread->count = cpus * SPREAD;
+	for (i = 0; i < spread->count; i++)
+		spread->items[i].timer = &spread->shots[i % cpus * SPREAD + i / cpus].timer;
+}
+
+/* They stay where they are when another CPU arms them, and are its own once they are idle. */
+static void percpu_timers_stay_and_move(struct kunit *test)
+{
+	unsigned int first = cpu_first(), at = 0, i;
+	struct spread spread;
+	int cpu;
+
+	spread_begin(test, &spread);
+	spread_aim(test, &spread, first, HOUR, 1);
+	KUNIT_EXPECT_EQ(test, pending_count(spread.wheel), spread.count);
+	spread_aim(test, &spread, first, 20 * MS, 1);
+	oneshots_expect(test, spread.shots, spread.count);
+	for_each_online_cpu(cpu) {
+		for (i = 0; i < SPREAD; i++, at++)
+			KUNIT_EXPECT_EQ_MSG(test, spread.shots[at].fired_on, cpu, "shot %u", at);
+	}
+	for (i = 0; i < spread.count; i++)
+		atomic_set(&spread.shots[i].fired, 0);
+	spread_aim(test, &spread, first, 20 * MS, 0);
+	oneshots_expect(test, spread.shots, spread.count);
+	for (i = 0; i < spread.count; i++)
+		KUNIT_EXPECT_EQ(test, spread.shots[i].fired_on, first);
+}
+
+static void percpu_cancels_them_all(struct kunit *test)
+{
+	struct spread spread;
+	unsigned int i;
+
+	spread_begin(test, &spread);
+	/* Every other one is idle already. */
+	for (i = 0; i < spread.count; i += 2)
+		KUNIT_EXPECT_EQ(test, twheel_cancel(spread.items[i].timer), 1);
+	KUNIT_EXPECT_EQ(test, cpu_run(cpu_last(), spread_cancel, &spread), spread.count);
+	for (i = 0; i < spread.count; i++)
+		KUNIT_EXPECT_EQ_MSG(test, spread.items[i].result, i % 2, "item %u", i);
+	KUNIT_EXPECT_EQ(test, pending_count(spread.wheel), 0);
+}
+
+/*
+ * On the CPU that arms: interrupts come in between two holds, and only there. They are of an
+ * hrtimer, as a softirq may be left to a thread.
+ */
+struct intrusion {
+	struct hrtimer interrupt;
+	struct twheel *wheel;
+	struct twheel_item *items;
+	unsigned int count;
+	unsigned int fired;
+	unsigned int within;
+	unsigned int amiss;
+	bool arming;
+};
+
+static enum hrtimer_restart intrusion_interrupt(struct hrtimer *timer)
+{
+	struct intrusion *in = container_of(timer, struct intrusion, interrupt);
+	unsigned int done = in->count - items_results(in->items, in->count, UNTOUCHED);
+
+	in->fired++;
+	/* Not while the results are being cleared. */
+	if (READ_ONCE(in->arming) && done && done < in->count) {
+		in->within++;
+		in->amiss += done % 16 != 0;
+	}
+	hrtimer_set_expires(timer, ns_to_ktime(ktime_get_ns() + 50 * US));
+	return HRTIMER_RESTART;
+}
+
+static int arm_amid_interrupts(void *arg)
+{
+	const enum hrtimer_mode mode = HRTIMER_MODE_ABS_PINNED_HARD;
+	struct intrusion *in = arg;
+	unsigned long end = jiffies + PATIENCE;
+	unsigned int i, good = 0;
+
+	/* The timers belong to this CPU from here on. */
+	twheel_arm_many(in->wheel, in->items, in->count);
+	hrtimer_setup(&in->interrupt, intrusion_interrupt, CLOCK_MONOTONIC, mode);
+	hrtimer_start(&in->interrupt, ns_to_ktime(ktime_get_ns()), mode);
+	do {
+		for (i = 0; i < in->count; i++)
+			WRITE_ONCE(in->items[i].result, UNTOUCHED);
+		WRITE_ONCE(in->arming, true);
+		good = twheel_arm_many(in->wheel, in->items, in->count);
+		WRITE_ONCE(in->arming, false);
+	} while (good == in->count && READ_ONCE(in->within) < 3 &&
+		 time_before(jiffies, end));
+	hrtimer_cancel(&in->interrupt);
+	return good;
+}
+
+static void interrupts_come_in_between(struct kunit *test)
+{
+	struct twheel *wheel = wheel_with(test, .percpu = true);
+	struct oneshot *shots = oneshots_new(test, wheel, MANY);
+	struct intrusion *in = test_memory(test, sizeof(*in));
+	unsigned int i;
+
+	in->wheel = wheel;
+	in->items = many_items(test, shots, MANY);
+	in->count = MANY;
+	for (i = 0; i < MANY; i++)
+		in->items[i].deadline_ns = twheel_now(wheel) + DAY;
+	KUNIT_EXPECT_EQ(test, cpu_run(cpu_last(), arm_amid_interrupts, in), MANY);
+	KUNIT_EXPECT_GE_MSG(test, in->within, 3, "%u interrupts, all outside", in->fired);
+	KUNIT_EXPECT_EQ_MSG(test, in->amiss, 0, "of %u within", in->within);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), MANY);
 }
 
 static struct kunit_case many_cases[] = {
 	KUNIT_CASE(each_item_says_what_it_did),
 	KUNIT_CASE(foreign_timers_are_refused),
-	KUNIT_CASE(no_items_are_no_work),
 	KUNIT_CASE(deadlines_saturate),
 	KUNIT_CASE(every_length_is_served),
 	KUNIT_CASE(each_fires_on_its_tick),
@@ -443,8 +553,9 @@ static struct kunit_case many_cases[] = {
 	KUNIT_CASE(shut_down_is_refused_alone),
 	KUNIT_CASE(stopped_wheel_refuses_all),
 	KUNIT_CASE(callback_may_do_many),
-	KUNIT_CASE(interrupts_stay_off),
-	KUNIT_CASE(fires_in_every_context),
+	KUNIT_CASE(percpu_timers_stay_and_move),
+	KUNIT_CASE(percpu_cancels_them_all),
+	KUNIT_CASE(interrupts_come_in_between),
 	{ }
 };
 

@@ -24,79 +24,40 @@ static void race_run(struct kunit *test, const struct twheel_config *config,
 
 static void every_pair_balances(struct kunit *test)
 {
-	static const struct twheel_config config = { .name = "one base" };
+	static const struct twheel_config configs[] = {
+		{ .name = "one base" },
+		{ .name = "wall", .clock = TWHEEL_CLOCK_REALTIME },
+		{ .name = "limit", .max_pending = 40 },
+	};
+	unsigned int i;
 
-	race_run(test, &config, false);
+	for (i = 0; i < ARRAY_SIZE(configs); i++)
+		race_run(test, &configs[i], false);
 }
 
+static void percpu_balances(struct kunit *test)
+{
+	static const struct twheel_config configs[] = {
+		{ .name = "percpu softirq", .percpu = true },
+		{ .name = "percpu work", .percpu = true, .context = TWHEEL_CONTEXT_WORK },
+		{ .name = "percpu wall", .percpu = true, .clock = TWHEEL_CLOCK_REALTIME },
+		{ .name = "percpu limit", .percpu = true, .max_pending = 40 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(configs); i++)
+		race_run(test, &configs[i], false);
+}
+
+/* context, clock, per CPU */
 static void stop_amidst_balances(struct kunit *test)
 {
-	static const struct twheel_config config = { .name = "one base" };
-	unsigned int round;
+	unsigned int i;
 
-	for (round = 0; round < 3; round++)
-		race_run(test, &config, true);
-}
-
-static void percpu_softirq_balances(struct kunit *test)
-{
-	static const struct twheel_config config = {
-		.name = "percpu softirq", .percpu = true,
-	};
-
-	race_run(test, &config, false);
-}
-
-static void percpu_work_balances(struct kunit *test)
-{
-	static const struct twheel_config config = {
-		.name = "percpu work", .percpu = true,
-		.context = TWHEEL_CONTEXT_WORK,
-	};
-
-	race_run(test, &config, false);
-}
-
-static void percpu_wall_clock_balances(struct kunit *test)
-{
-	static const struct twheel_config config = {
-		.name = "percpu wall", .percpu = true,
-		.clock = TWHEEL_CLOCK_REALTIME,
-	};
-
-	race_run(test, &config, false);
-}
-
-static void wall_clock_balances(struct kunit *test)
-{
-	static const struct twheel_config config = {
-		.name = "wall", .clock = TWHEEL_CLOCK_REALTIME,
-	};
-
-	race_run(test, &config, false);
-}
-
-static void percpu_limit_balances(struct kunit *test)
-{
-	static const struct twheel_config config = {
-		.name = "percpu limit", .percpu = true, .max_pending = 40,
-	};
-
-	race_run(test, &config, false);
-}
-
-static void percpu_stop_amidst_balances(struct kunit *test)
-{
-	struct twheel_config config = {
-		.name = "percpu stop", .percpu = true,
-	};
-
-	for_each_callback_context(config.context) {
-		config.clock = TWHEEL_CLOCK_MONOTONIC;
-		race_run(test, &config, true);
-		config.clock = TWHEEL_CLOCK_REALTIME;
-		race_run(test, &config, true);
-	}
+	for (i = 0; i < 2 * 2 * 2; i++)
+		race_run(test, &(struct twheel_config) {
+				.context = i / 4, .percpu = i % 2,
+				.clock = i / 2 % 2 ? TWHEEL_CLOCK_REALTIME : 0 }, true);
 }
 
 /* A timer whose callback moves it to another wheel, as if it were a new one. */
@@ -146,12 +107,7 @@ static struct kunit_case race_cases[] = {
 	KUNIT_CASE(waited_for_on_another_wheel),
 	KUNIT_CASE(every_pair_balances),
 	KUNIT_CASE(stop_amidst_balances),
-	KUNIT_CASE(percpu_softirq_balances),
-	KUNIT_CASE(percpu_work_balances),
-	KUNIT_CASE(percpu_wall_clock_balances),
-	KUNIT_CASE(wall_clock_balances),
-	KUNIT_CASE(percpu_limit_balances),
-	KUNIT_CASE(percpu_stop_amidst_balances),
+	KUNIT_CASE(percpu_balances),
 	{ }
 };
 

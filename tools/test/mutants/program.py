@@ -28,7 +28,7 @@ MEMORY = 2 << 30
 # interleave does.
 SCENE, TRIPLES = 60, "60"
 # Suites that take long, and in which sanitizers would see what they see in others.
-LONG = "twheel_home twheel_hotplug twheel_many_race twheel_wait twheel_clock_set_meanwhile twheel_race"
+LONG = "twheel_home twheel_hotplug twheel_wait twheel_clock_set_meanwhile twheel_race"
 # Set by a signal.
 ended = threading.Event()
 
