@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels on the wall clock, while it is set: timers follow it, none is lost, and
- * delays are refused. The clock is put right after each test. For the same on a
- * virtual clock, to the tick, see clock_back_test.c.
+ * Wheels on the wall clock, while it is set: timers follow it, none is lost. The clock is put
+ * right after each test. For the same on a virtual clock, to the tick, see clock_back_test.c;
+ * for the delays that are refused, life_test.c.
  */
 #include <linux/bottom_half.h>
 #include <linux/hrtimer.h>
@@ -17,12 +17,7 @@
 
 static struct twheel *wall_wheel(struct kunit *test, bool percpu)
 {
-	struct twheel_config config = {
-		.name = "kunit-wall", .clock = TWHEEL_CLOCK_REALTIME,
-		.percpu = percpu,
-	};
-
-	return wheel_new(test, &config);
+	return wheel_with(test, .clock = TWHEEL_CLOCK_REALTIME, .percpu = percpu);
 }
 
 static bool shots_unfired(struct oneshot *oneshots, unsigned int n)
@@ -37,53 +32,32 @@ static bool shots_unfired(struct oneshot *oneshots, unsigned int n)
 
 #define SOME	20
 
-static void wall_step_forward(struct kunit *test, bool percpu)
-{
-	struct twheel *wheel = wall_wheel(test, percpu);
-	struct oneshot *passed = oneshots_new(test, wheel, SOME);
-	struct oneshot *ahead_still = oneshots_new(test, wheel, SOME);
-	unsigned int i;
-
-	for (i = 0; i < SOME; i++) {
-		oneshot_arm(&passed[i], HOUR + i * MS);
-		oneshot_arm(&ahead_still[i], 5 * HOUR);
-	}
-	wall_step(test, 3 * HOUR);
-	oneshots_expect(test, passed, SOME);
-	KUNIT_EXPECT_TRUE(test, shots_unfired(ahead_still, SOME));
-	for (i = 0; i < SOME; i++) {
-		struct twheel_timer *timer = &ahead_still[i].timer;
-
-		KUNIT_EXPECT_GT(test, twheel_remaining(timer), HOUR);
-		KUNIT_EXPECT_LE(test, twheel_remaining(timer), 2 * HOUR);
-	}
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), SOME);
-}
-
+/* clock, per CPU. CLOCK_TAI is set with CLOCK_REALTIME. */
 static void forward_makes_due(struct kunit *test)
 {
-	wall_step_forward(test, false);
-	wall_step_forward(test, true);
-}
+	unsigned int i, round;
 
-/* CLOCK_TAI is set with CLOCK_REALTIME. */
-static void tai_steps_too(struct kunit *test)
-{
-	struct twheel_config config = {
-		.name = "kunit-tai", .clock = TWHEEL_CLOCK_TAI,
-	};
-	struct twheel *wheel = wheel_new(test, &config);
-	struct oneshot *oneshots = oneshots_new(test, wheel, 2);
+	for (round = 0; round < 2 * 2; round++) {
+		struct twheel *wheel = wheel_with(test, .percpu = round % 2,
+						  .clock = round / 2 ? TWHEEL_CLOCK_TAI :
+								       TWHEEL_CLOCK_REALTIME);
+		struct oneshot *passed = oneshots_new(test, wheel, SOME);
+		struct oneshot *ahead_still = oneshots_new(test, wheel, SOME);
 
-	KUNIT_EXPECT_GE(test, twheel_now(wheel), ktime_get_real_ns() - HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&oneshots[0].timer, MS), -EINVAL);
-	oneshots[0].deadline = ktime_get_clocktai_ns() + HOUR;
-	twheel_arm_at(&oneshots[0].timer, oneshots[0].deadline);
-	twheel_arm_at(&oneshots[1].timer, oneshots[0].deadline + 4 * HOUR);
-	wall_step(test, 3 * HOUR);
-	KUNIT_EXPECT_TRUE(test, await(atomic_read(&oneshots[0].fired)));
-	KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[1].fired), 0);
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
+		KUNIT_EXPECT_GE(test, twheel_now(wheel), ktime_get_real_ns() - HOUR);
+		for (i = 0; i < SOME; i++) {
+			oneshot_arm(&passed[i], HOUR + i * MS);
+			oneshot_arm(&ahead_still[i], 5 * HOUR);
+		}
+		wall_step(test, 3 * HOUR);
+		oneshots_expect(test, passed, SOME);
+		KUNIT_EXPECT_TRUE(test, shots_unfired(ahead_still, SOME));
+		for (i = 0; i < SOME; i++) {
+			KUNIT_EXPECT_GT(test, twheel_remaining(&ahead_still[i].timer), HOUR);
+			KUNIT_EXPECT_LE(test, twheel_remaining(&ahead_still[i].timer), 2 * HOUR);
+		}
+		KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), SOME);
+	}
 }
 
 /* Returns false if the machine was too slow for the test. */
@@ -123,139 +97,6 @@ static void back_waits(struct kunit *test)
 			;
 		KUNIT_EXPECT_LT_MSG(test, i, 10, "too slow to be tested");
 	}
-}
-
-static int delay_arm(struct twheel_timer *timer)
-{
-	return twheel_arm(timer, 2 * HOUR);
-}
-
-static int delay_arm_now(struct twheel_timer *timer)
-{
-	return twheel_arm(timer, 0);
-}
-
-static int delay_arm_never(struct twheel_timer *timer)
-{
-	return twheel_arm(timer, U64_MAX);
-}
-
-static int delay_arm_on(struct twheel_timer *timer)
-{
-	return twheel_arm_on(timer, raw_smp_processor_id(), 2 * HOUR);
-}
-
-static int delay_arm_range(struct twheel_timer *timer)
-{
-	return twheel_arm_range(timer, 2 * HOUR, MS);
-}
-
-static int delay_modify(struct twheel_timer *timer)
-{
-	return twheel_modify(timer, 2 * HOUR);
-}
-
-static int delay_modify_nearer(struct twheel_timer *timer)
-{
-	return twheel_modify(timer, MS);
-}
-
-static int delay_extend(struct twheel_timer *timer)
-{
-	return twheel_extend(timer, 2 * HOUR);
-}
-
-/* Every call that has a delay. */
-static const struct {
-	const char *name;
-	int (*call)(struct twheel_timer *timer);
-} delay_calls[] = {
-	{ "arm", delay_arm },
-	{ "arm for now", delay_arm_now },
-	{ "arm for ever", delay_arm_never },
-	{ "arm_on", delay_arm_on },
-	{ "arm_range", delay_arm_range },
-	{ "modify", delay_modify },
-	{ "modify to nearer", delay_modify_nearer },
-	{ "extend", delay_extend },
-};
-
-/* A refused call leaves a timer as it is, pending or not. */
-static void wall_expect_refused(struct kunit *test, struct twheel *wheel, bool pending)
-{
-	struct oneshot *oneshot = oneshots_new(test, wheel, 1);
-	struct twheel_timer *timer = &oneshot->timer;
-	struct twheel_stats before, after;
-	unsigned int i;
-	u64 word;
-
-	if (pending)
-		oneshot_arm(oneshot, HOUR);
-	word = twheel_deadline(timer);
-	twheel_get_stats(wheel, &before);
-	for (i = 0; i < ARRAY_SIZE(delay_calls); i++) {
-		KUNIT_EXPECT_EQ_MSG(test, delay_calls[i].call(timer), -EINVAL,
-				    "%s", delay_calls[i].name);
-		KUNIT_EXPECT_EQ_MSG(test, twheel_deadline(timer), word, "%s",
-				    delay_calls[i].name);
-	}
-	twheel_get_stats(wheel, &after);
-	KUNIT_EXPECT_EQ(test, after.pending, before.pending);
-	KUNIT_EXPECT_EQ(test, after.armed, before.armed);
-	KUNIT_EXPECT_EQ(test, after.fired, before.fired);
-	/* What was refused stands in the way of nothing. */
-	KUNIT_EXPECT_EQ(test, twheel_extend_at(timer, ktime_get_real_ns() +
-					       3 * HOUR),
-			pending ? 1 : -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(timer), pending);
-	oneshot_arm(oneshot, MS);
-	oneshots_expect(test, oneshot, 1);
-}
-
-static void delays_are_refused(struct kunit *test)
-{
-	struct twheel *wheel = wall_wheel(test, false);
-
-	wall_expect_refused(test, wheel, false);
-	wall_expect_refused(test, wheel, true);
-}
-
-static void percpu_delays_are_refused(struct kunit *test)
-{
-	struct twheel *wheel = wall_wheel(test, true);
-
-	wall_expect_refused(test, wheel, false);
-	wall_expect_refused(test, wheel, true);
-}
-
-/* The same calls, for a deadline, are served. */
-static void deadlines_are_taken(struct kunit *test)
-{
-	struct twheel *wheel = wall_wheel(test, true);
-	struct oneshot *oneshot = oneshots_new(test, wheel, 1);
-	struct twheel_timer *timer = &oneshot->timer;
-	u64 wall = ktime_get_real_ns();
-	struct twheel_stats stats;
-
-	KUNIT_EXPECT_EQ(test, twheel_arm_at(timer, wall + HOUR), 0);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_extend_at(timer, wall + 2 * HOUR), 1);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + 2 * HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_modify_at(timer, wall + HOUR), 1);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on_at(timer, 0, wall + 3 * HOUR), 1);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + 3 * HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_arm_range_at(timer, wall + HOUR, MS), 1);
-	KUNIT_EXPECT_GE(test, twheel_deadline(timer), wall + HOUR);
-	KUNIT_EXPECT_LE(test, twheel_deadline(timer), wall + HOUR + MS);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.pending, 1);
-	KUNIT_EXPECT_EQ(test, stats.armed, 1);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify_at(timer, wall), -ENOENT);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.pending, 0);
-	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);
 }
 
 /*
@@ -389,7 +230,7 @@ static void closed_after_the_alarm(struct kunit *test)
 }
 
 /* Steps both ways, while timers are due all the time. */
-static void many_steps(struct kunit *test, bool percpu)
+static void steps_of_a_wheel(struct kunit *test, bool percpu)
 {
 	struct twheel *wheel = wall_wheel(test, percpu);
 	unsigned int i, n = 600;
@@ -420,40 +261,34 @@ static void many_steps(struct kunit *test, bool percpu)
 
 static void steps_lose_nothing(struct kunit *test)
 {
-	many_steps(test, false);
-	many_steps(test, true);
+	steps_of_a_wheel(test, false);
+	steps_of_a_wheel(test, true);
 }
 
-struct tireless {
-	struct twheel_timer timer;
-	unsigned int fired;
-};
-
 /* Due again at once, by any clock. */
-static void tireless_fire(struct twheel_timer *timer)
+static void oneshot_again(struct twheel_timer *timer)
 {
-	struct tireless *t = container_of(timer, struct tireless, timer);
-
-	WRITE_ONCE(t->fired, t->fired + 1);
+	oneshot_fire(timer);
 	twheel_arm_at(timer, 1);
 }
 
 /* What is due when a pass ends does not wait until a clock that is set back comes there again. */
 static void back_in_a_pause(struct kunit *test)
 {
-	struct twheel_config config = { .clock = TWHEEL_CLOCK_REALTIME };
-	unsigned int round, fired;
+	enum twheel_context context;
+	int round, fired;
 
-	for_each_callback_context(config.context) {
-		struct twheel *wheel = wheel_new(test, &config);
-		struct tireless *t = test_memory(test, sizeof(*t));
+	for_each_callback_context(context) {
+		struct twheel *wheel = wheel_with(test, .context = context,
+						  .clock = TWHEEL_CLOCK_REALTIME);
+		struct oneshot *t = oneshots_new(test, wheel, 1);
 
-		twheel_timer_init(&t->timer, wheel, tireless_fire);
+		twheel_timer_init(&t->timer, wheel, oneshot_again);
 		twheel_arm_at(&t->timer, 1);
 		for (round = 0; round < 20; round++) {
 			wall_step(test, -(s64)HOUR);
-			fired = READ_ONCE(t->fired);
-			KUNIT_ASSERT_TRUE(test, await(READ_ONCE(t->fired) > fired + 1));
+			fired = atomic_read(&t->fired);
+			KUNIT_ASSERT_TRUE(test, await(atomic_read(&t->fired) > fired + 1));
 		}
 		twheel_shutdown_sync(&t->timer);
 	}
@@ -461,12 +296,8 @@ static void back_in_a_pause(struct kunit *test)
 
 static struct kunit_case clock_set_cases[] = {
 	KUNIT_CASE(forward_makes_due),
-	KUNIT_CASE(tai_steps_too),
 	KUNIT_CASE(back_waits),
 	KUNIT_CASE(back_in_a_pause),
-	KUNIT_CASE(delays_are_refused),
-	KUNIT_CASE(percpu_delays_are_refused),
-	KUNIT_CASE(deadlines_are_taken),
 	KUNIT_CASE(arm_after_back),
 	KUNIT_CASE(due_amidst_back),
 	KUNIT_CASE(closed_after_the_alarm),

@@ -22,6 +22,8 @@ struct life_more {
 	struct life *life;
 	struct twheel_periodic periodic;
 	struct twheel_idle idle;
+	bool closes;
+	int closed;
 };
 
 struct twheel_config *life_kinds(struct kunit *test, unsigned int *count)
@@ -77,7 +79,11 @@ static enum twheel_next life_period(struct twheel_periodic *periodic)
 
 static void life_expired(struct twheel_idle *idle)
 {
-	life_note(container_of(idle, struct life_more, idle)->life);
+	struct life_more *more = container_of(idle, struct life_more, idle);
+
+	if (more->closes)
+		more->closed = twheel_idle_shutdown(idle);
+	life_note(more->life);
 }
 
 static void life_of_periodic(struct life_more *more, enum twheel_pace pace)
@@ -87,7 +93,10 @@ static void life_of_periodic(struct life_more *more, enum twheel_pace pace)
 	u64 soon;
 	int ret;
 
+	/* An init does not rely on memory of zeros. */
+	memset(&more->periodic, 0xff, sizeof(more->periodic));
 	twheel_periodic_init(&more->periodic, life->wheel, life_period);
+	life_expect(life, twheel_pending(&more->periodic.timer), EQ, false);
 	soon = life_begin(life, 2 * MS);
 	life_expect(life, twheel_periodic_start_at(&more->periodic, soon, 2 * MS,
 						   pace),
@@ -113,6 +122,7 @@ static void life_of_idle(struct life_more *more)
 	life_begin(life, HOUR);
 	life_expect(life, twheel_idle_start(&more->idle, HOUR), EQ,
 		    takes ? 0 : -EINVAL);
+	life_expect(life, twheel_idle_set_timeout(&more->idle, HOUR), EQ, takes ? 1 : -EINVAL);
 	if (!takes)
 		return;
 	life_expect(life, twheel_idle_touch(&more->idle), GE, 0);
@@ -124,10 +134,21 @@ static void life_of_idle(struct life_more *more)
 
 	life_begin(life, HOUR);
 	life_expect(life, twheel_idle_start(&more->idle, HOUR), EQ, 0);
-	life_expect(life, twheel_idle_shutdown_sync(&more->idle), EQ, 1);
+	life_expect(life, twheel_idle_shutdown(&more->idle), EQ, 1);
+	life_expect(life, twheel_idle_shutdown(&more->idle), EQ, 0);
 	life_expect(life, twheel_idle_shutdown_sync(&more->idle), EQ, 0);
 	life_expect(life, twheel_idle_start(&more->idle, HOUR), EQ, -ESHUTDOWN);
 	life_expect(life, twheel_idle_touch(&more->idle), EQ, -ENOENT);
+
+	/* Shut down by its own callback, without waiting. */
+	twheel_idle_init(&more->idle, life->wheel, life_expired);
+	more->closes = true;
+	life_begin(life, 2 * MS);
+	life_expect(life, twheel_idle_start(&more->idle, 2 * MS), EQ, 0);
+	life_await(life, 1);
+	life_expect(life, twheel_idle_stop_sync(&more->idle), EQ, 0);
+	life_expect(life, more->closed, EQ, -EBUSY);
+	life_expect(life, twheel_idle_start(&more->idle, HOUR), EQ, -ESHUTDOWN);
 }
 
 static void life_of_many(struct life *life)

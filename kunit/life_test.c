@@ -88,28 +88,31 @@ static void life_of_a_timer(struct life *life)
 	life_expect(life, twheel_cancel_sync(timer), EQ, 0);
 }
 
-/* Arms by a delay, and what is refused where there are none. */
+/* Arms by a delay. Where there are none, what is refused leaves the timer as it is. */
 static void life_of_delays(struct life *life)
 {
 	struct twheel_timer *timer = &life->timer;
 	bool takes = life_takes_delays(life);
+	int armed = takes ? 0 : -EINVAL, moved = takes ? 1 : -EINVAL;
 
 	life_init(life);
 	life_begin(life, HOUR);
-	life_expect(life, twheel_arm(timer, HOUR), EQ, takes ? 0 : -EINVAL);
+	life_expect(life, twheel_arm(timer, HOUR), EQ, armed);
 	life_expect(life, twheel_pending(timer), EQ, takes);
-	if (!takes)
-		twheel_arm_at(timer, life->deadline);
-	life_expect(life, twheel_extend(timer, 2 * HOUR), EQ, takes ? 1 : -EINVAL);
-	life_expect(life, twheel_modify(timer, HOUR), EQ, takes ? 1 : -EINVAL);
-	life_expect(life, twheel_arm_range(timer, HOUR, MS), EQ,
-		    takes ? 1 : -EINVAL);
+	twheel_arm_at(timer, life->deadline);
+	life_expect(life, twheel_extend(timer, 2 * HOUR), EQ, moved);
+	life_expect(life, twheel_modify(timer, HOUR), EQ, moved);
+	life_expect(life, twheel_modify(timer, 2 * MS + HOUR), EQ, moved);
+	life_expect(life, twheel_arm(timer, 2 * HOUR), EQ, moved);
+	life_expect(life, twheel_arm_range(timer, HOUR, MS), EQ, moved);
+	life_expect(life, twheel_arm(timer, ~(u64)0), EQ, moved);
+	life_expect(life, twheel_deadline(timer), EQ, takes ? TWHEEL_NEVER : life->deadline);
 	life_expect(life, twheel_cancel(timer), EQ, 1);
-	if (!takes)
-		return;
 	life_begin(life, 2 * MS);
-	life_expect(life, twheel_arm(timer, 2 * MS), EQ, 0);
-	life_await(life, 1);
+	life_expect(life, takes ? 0 : twheel_arm(timer, 0), EQ, armed);
+	life_expect(life, twheel_arm(timer, 2 * MS), EQ, armed);
+	if (takes)
+		life_await(life, 1);
 }
 
 static void life_ends(struct life *life)
