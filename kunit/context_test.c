@@ -12,20 +12,11 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
+#include <linux/twheel_stats.h>
 #include <linux/twheel_virtual.h>
 
 #include "../module/core/base.h"
 #include "smp.h"
-
-static struct twheel *context_wheel(struct kunit *test,
-				    enum twheel_context context, bool percpu)
-{
-	struct twheel_config config = {
-		.name = "kunit-context", .context = context, .percpu = percpu,
-	};
-
-	return wheel_new(test, &config);
-}
 
 /* A timer whose callback notes the context it runs in. */
 struct observer {
@@ -80,64 +71,52 @@ static void observer_expect(struct kunit *test, const struct observer *observer,
 	KUNIT_EXPECT_EQ(test, !!observer->work, context == TWHEEL_CONTEXT_WORK);
 }
 
+/* In each context, and on a base for each CPU: @wheel_try has one timer with that callback. */
+static void observers_try(struct kunit *test, twheel_fn function,
+			  void (*wheel_try)(struct kunit *test, struct twheel *wheel,
+					    struct observer *observer, enum twheel_context context))
+{
+	unsigned int i;
+
+	for (i = 0; i < 2 * 2; i++) {
+		struct twheel *wheel = wheel_with(test, .context = i / 2, .percpu = i % 2);
+
+		wheel_try(test, wheel, observer_new(test, wheel, function), i / 2);
+	}
+}
+
+static void wheel_runs_where_it_says(struct kunit *test, struct twheel *wheel,
+				     struct observer *observer, enum twheel_context context)
+{
+	int times;
+
+	for (times = 1; times <= 2; times++) {
+		twheel_arm(&observer->timer, times == 1 ? 0 : 5 * MS);
+		KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, times)));
+		observer_expect(test, observer, context);
+	}
+}
+
 static void runs_where_it_says(struct kunit *test)
 {
-	enum twheel_context context;
-	unsigned int percpu;
-
-	for_each_callback_context(context) {
-		for (percpu = 0; percpu < 2; percpu++) {
-			struct twheel *wheel;
-			struct observer *observer;
-
-			wheel = context_wheel(test, context, percpu);
-			observer = observer_new(test, wheel, observer_note_context);
-			twheel_arm(&observer->timer, 0);
-			KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
-			observer_expect(test, observer, context);
-			twheel_arm(&observer->timer, 5 * MS);
-			KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 2)));
-			observer_expect(test, observer, context);
-		}
-	}
+	observers_try(test, observer_note_context, wheel_runs_where_it_says);
 }
 
 /* A virtual clock has no interrupts; callbacks are restricted all the same. */
 static void virtual_is_as_strict(struct kunit *test)
 {
-	struct twheel_config config = { .clock = TWHEEL_CLOCK_VIRTUAL };
-	struct twheel *wheel;
-	struct observer *observer;
+	enum twheel_context context;
 
-	for_each_callback_context(config.context) {
-		wheel = wheel_new(test, &config);
-		observer = observer_new(test, wheel, observer_note_context);
+	for_each_callback_context(context) {
+		struct twheel *wheel = wheel_with(test, .context = context,
+						  .clock = TWHEEL_CLOCK_VIRTUAL);
+		struct observer *observer = observer_new(test, wheel, observer_note_context);
+
 		twheel_arm(&observer->timer, MS);
 		twheel_advance(wheel, MS);
 		KUNIT_EXPECT_TRUE(test, observer_fired(observer, 1));
 		KUNIT_EXPECT_FALSE(test, observer->irqs_off);
-		KUNIT_EXPECT_EQ(test, observer->bh_off,
-				config.context == TWHEEL_CONTEXT_SOFTIRQ);
-	}
-}
-
-static void never_early_in_any(struct kunit *test)
-{
-	enum twheel_context context;
-
-	for_each_callback_context(context) {
-		struct twheel *wheel = context_wheel(test, context, false);
-		unsigned int i, n = 500;
-		struct oneshot *oneshots = oneshots_new(test, wheel, n);
-		u32 seed = 31;
-
-		for (i = 0; i < n; i++) {
-			u64 delay = test_random(&seed) % (100 * (u32)MS);
-
-			oneshots[i].deadline = twheel_now(wheel) + delay;
-			twheel_arm(&oneshots[i].timer, delay);
-		}
-		oneshots_expect(test, oneshots, n);
+		KUNIT_EXPECT_EQ(test, observer->bh_off, context == TWHEEL_CONTEXT_SOFTIRQ);
 	}
 }
 
@@ -154,7 +133,7 @@ static void observer_sleep(struct twheel_timer *timer)
 
 static void work_may_sleep(struct kunit *test)
 {
-	struct twheel *wheel = context_wheel(test, TWHEEL_CONTEXT_WORK, false);
+	struct twheel *wheel = wheel_with(test, .context = TWHEEL_CONTEXT_WORK);
 	struct observer *observer = observer_new(test, wheel, observer_sleep);
 
 	twheel_arm(&observer->timer, 0);
@@ -189,7 +168,7 @@ static void work_needs_no_memory(struct kunit *test)
 		kunit_skip(test, "no workqueue has a thread of its own");
 	for (percpu = 0; percpu < 2; percpu++) {
 		before = rescuer_count();
-		wheel = context_wheel(test, TWHEEL_CONTEXT_WORK, percpu);
+		wheel = wheel_with(test, .context = TWHEEL_CONTEXT_WORK, .percpu = percpu);
 		KUNIT_EXPECT_EQ(test, rescuer_count(), before + 1);
 		wheel_end(test, wheel);
 	}
@@ -323,38 +302,53 @@ static void observer_linger(struct twheel_timer *timer)
 	}
 	/* The waiter already waits, or finds that this has finished. */
 	spin_ns(500 * US);
+	if (observer->delay)
+		twheel_arm(timer, observer->delay);
 	WRITE_ONCE(observer->finished, true);
 }
 
-static void observer_await_sync(struct kunit *test, struct twheel *wheel, bool stop,
-				int cpu)
+static int observer_stop_wheel(struct twheel_timer *timer)
 {
-	struct observer *observer = observer_new(test, wheel, observer_linger);
-
-	twheel_arm_on(&observer->timer, cpu, 0);
-	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
-	WRITE_ONCE(observer->waited_for, true);
-	if (stop)
-		KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 0);
-	else
-		KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&observer->timer), 0);
-	KUNIT_EXPECT_TRUE_MSG(test, READ_ONCE(observer->finished),
-			      "did not wait");
-	KUNIT_EXPECT_FALSE(test, twheel_pending(&observer->timer));
+	return twheel_stop(twheel_of(timer), NULL, NULL);
 }
 
+/* A call that waits does so until the callback has ended, on another CPU. Returns its result. */
+static int observer_await(struct kunit *test, struct twheel *wheel, bool arms,
+			  int (*call)(struct twheel_timer *timer))
+{
+	struct observer *observer = observer_new(test, wheel, observer_linger);
+	int ret;
+
+	observer->delay = arms ? HOUR : 0;
+	twheel_arm_on(&observer->timer, cpu_last(), 0);
+	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
+	if (arms)
+		twheel_arm(&observer->timer, HOUR);
+	WRITE_ONCE(observer->waited_for, true);
+	ret = call(&observer->timer);
+	KUNIT_EXPECT_TRUE_MSG(test, READ_ONCE(observer->finished), "did not wait");
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&observer->timer));
+	return ret;
+}
+
+/* What is armed here, and once more by the callback that runs, is cancelled once. */
 static void sync_and_stop_wait(struct kunit *test)
 {
-	enum twheel_context context;
-	unsigned int i;
+	struct twheel_stats stats;
+	unsigned int i, k;
 
 	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
-	for_each_callback_context(context) {
-		struct twheel *wheel = context_wheel(test, context, true);
+	/* context, per CPU */
+	for (i = 0; i < 2 * 2; i++) {
+		struct twheel *wheel = wheel_with(test, .context = i / 2, .percpu = i % 2);
 
-		for (i = 0; i < 10; i++)
-			observer_await_sync(test, wheel, false, cpu_last());
-		observer_await_sync(test, wheel, true, cpu_last());
+		for (k = 0; k < 16; k++)
+			KUNIT_EXPECT_EQ(test, observer_await(test, wheel, k / 8, k % 2 ?
+							     twheel_shutdown_sync :
+							     twheel_cancel_sync), k / 8);
+		twheel_get_stats(wheel, &stats);
+		KUNIT_EXPECT_EQ_MSG(test, stats.cancelled, 8, "more often than it said");
+		KUNIT_EXPECT_EQ(test, observer_await(test, wheel, false, observer_stop_wheel), 0);
 	}
 }
 
@@ -372,28 +366,20 @@ static void observer_deadlock(struct twheel_timer *timer)
 	observer_note_context(timer);
 }
 
+static void wheel_expect_deadlock(struct kunit *test, struct twheel *wheel,
+				  struct observer *observer, enum twheel_context context)
+{
+	twheel_arm(&observer->timer, 0);
+	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
+	KUNIT_EXPECT_EQ(test, observer->result, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, observer->stopped, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&observer->timer, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
+}
+
 static void not_from_own_callback(struct kunit *test)
 {
-	enum twheel_context context;
-	unsigned int percpu;
-
-	for_each_callback_context(context) {
-		for (percpu = 0; percpu < 2; percpu++) {
-			struct twheel *wheel;
-			struct observer *observer;
-
-			wheel = context_wheel(test, context, percpu);
-			observer = observer_new(test, wheel, observer_deadlock);
-			twheel_arm(&observer->timer, 0);
-			KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
-			KUNIT_EXPECT_EQ(test, observer->result, -EDEADLK);
-			KUNIT_EXPECT_EQ(test, observer->stopped, -EDEADLK);
-			KUNIT_EXPECT_EQ(test, twheel_arm(&observer->timer, HOUR),
-					0);
-			KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL),
-					1);
-		}
-	}
+	observers_try(test, observer_deadlock, wheel_expect_deadlock);
 }
 
 static void observer_rearm(struct twheel_timer *timer)
@@ -412,7 +398,7 @@ static void leaves_room(struct kunit *test)
 	unsigned int i, n = 100;
 
 	for_each_callback_context(context) {
-		struct twheel *wheel = context_wheel(test, context, true);
+		struct twheel *wheel = wheel_with(test, .context = context, .percpu = true);
 		struct observer **observers;
 		struct oneshot *oneshot = oneshots_new(test, wheel, 1);
 
@@ -435,7 +421,6 @@ static void leaves_room(struct kunit *test)
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(runs_where_it_says),
 	KUNIT_CASE(virtual_is_as_strict),
-	KUNIT_CASE(never_early_in_any),
 	KUNIT_CASE(work_may_sleep),
 	KUNIT_CASE(work_needs_no_memory),
 	KUNIT_CASE(work_is_not_polled),

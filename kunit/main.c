@@ -8,7 +8,7 @@
  *
  *  - a timer fires early, because of a stale base or an off-by-one wheel size:
  *	every_start_every_step, forward_keeps_short_delays_short,
- *	smp.never_early_*, context.never_early_in_any
+ *	smp.never_early
  *  - absolute is taken for relative at the top level (a 15-day timer fired):
  *	days_ahead, every_level_has_edges, api.ten_days_to_the_tick
  *  - 12 days of uptime overflow a horizon:
@@ -35,9 +35,9 @@
  *	identifiers_are_not_used_again of tools/test/device/op_test.c
  *  - pending is counted down twice: race.*, limit.never_exceeded
  *  - a shutdown races with an arm: smp.shutdown_beats_rearm, race.*
- *  - a limit does not recover: api.limit_recovers, limit.*_is_given_back
+ *  - a limit does not recover: api.limit_recovers, limit.limit_is_given_back
  *  - idle wheels burn CPU time: smp.empty_wheel_is_silent,
- *	percpu.empty_is_silent, api.one_alarm_per_instant
+ *	api.one_alarm_per_instant
  *  - CPU hotplug loses timers: hotplug.*
  */
 #include <linux/module.h>

@@ -11,52 +11,36 @@
 
 #include "smp.h"
 
-static struct twheel *smp_wheel(struct kunit *test, enum twheel_clock clock,
-				u64 tick_ns)
+/* Timers fire exactly once and never early, in each context, on every clock and tick. */
+static void never_early(struct kunit *test)
 {
-	struct twheel_config config = {
-		.name = "kunit-smp", .clock = clock, .tick_ns = tick_ns,
+	static const struct twheel_config configs[] = {
+		{ .tick_ns = MS }, { .tick_ns = 100 * US }, { .tick_ns = 7777777 },
+		{ .clock = TWHEEL_CLOCK_BOOTTIME }, { .context = TWHEEL_CONTEXT_WORK },
 	};
-
-	return wheel_new(test, &config);
-}
-
-/* Timers fire exactly once and never early, on every clock and tick. */
-
-static void oneshots_never_early(struct kunit *test, enum twheel_clock clock, u64 tick_ns)
-{
-	struct twheel *wheel = smp_wheel(test, clock, tick_ns);
-	unsigned int i, n = 2000;
-	struct oneshot *oneshots = oneshots_new(test, wheel, n);
+	unsigned int i, k, n = 2000;
 	u32 seed = 12345;
 
-	for (i = 0; i < n; i++) {
-		u64 delay = test_random(&seed) % (300 * (u32)MS);
+	for (k = 0; k < ARRAY_SIZE(configs); k++) {
+		struct twheel *wheel = wheel_new(test, &configs[k]);
+		struct oneshot *oneshots = oneshots_new(test, wheel, n);
 
-		oneshots[i].deadline = twheel_now(wheel) + delay;
-		if (i % 2)
-			twheel_arm_at(&oneshots[i].timer, oneshots[i].deadline);
-		else
-			twheel_arm(&oneshots[i].timer, delay);
+		for (i = 0; i < n; i++) {
+			u64 delay = test_random(&seed) % (300 * (u32)MS);
+
+			oneshots[i].deadline = twheel_now(wheel) + delay;
+			if (i % 2)
+				twheel_arm_at(&oneshots[i].timer, oneshots[i].deadline);
+			else
+				twheel_arm(&oneshots[i].timer, delay);
+		}
+		oneshots_expect(test, oneshots, n);
 	}
-	oneshots_expect(test, oneshots, n);
-}
-
-static void never_early_monotonic(struct kunit *test)
-{
-	oneshots_never_early(test, TWHEEL_CLOCK_MONOTONIC, MS);
-	oneshots_never_early(test, TWHEEL_CLOCK_MONOTONIC, 100 * US);
-	oneshots_never_early(test, TWHEEL_CLOCK_MONOTONIC, 7777777);
-}
-
-static void never_early_boottime(struct kunit *test)
-{
-	oneshots_never_early(test, TWHEEL_CLOCK_BOOTTIME, MS);
 }
 
 static void cancel_leaves_the_next_alarm(struct kunit *test)
 {
-	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
+	struct twheel *wheel = wheel_with(test, .tick_ns = MS);
 	struct oneshot *oneshots = oneshots_new(test, wheel, 3);
 	unsigned int i;
 
@@ -72,19 +56,27 @@ static void cancel_leaves_the_next_alarm(struct kunit *test)
 
 static void empty_wheel_is_silent(struct kunit *test)
 {
-	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
+	struct twheel *wheel = wheel_with(test, .tick_ns = MS);
+	struct twheel *percpu = wheel_with(test, .percpu = true);
 	struct oneshot *oneshots = oneshots_new(test, wheel, 3);
+	struct twheel_timer *timer = &oneshots_new(test, percpu, 1)->timer;
 	unsigned int i;
 	u64 deadline;
+	int cpu;
 
 	KUNIT_EXPECT_EQ_MSG(test, pass_count(wheel), 0, "not lazy");
 	for (i = 0; i < 3; i++)
 		twheel_arm(&oneshots[i].timer, (1500 + 30 * i) * MS);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshots[i].timer), 1);
+	for_each_online_cpu(cpu) {
+		twheel_arm_on(timer, cpu, HOUR);
+		twheel_cancel(timer);
+	}
 	msleep(1800);
 	/* The alarm is left where it was, for one pass. */
 	KUNIT_EXPECT_LE_MSG(test, pass_count(wheel), 1, "an empty wheel woke up");
+	KUNIT_EXPECT_EQ(test, pass_count(percpu), 0);
 
 	/* One pass for one instant, and no wake-up after it. */
 	deadline = twheel_now(wheel) + 500 * MS;
@@ -94,110 +86,6 @@ static void empty_wheel_is_silent(struct kunit *test)
 	msleep(200);
 	KUNIT_EXPECT_LE(test, pass_count(wheel), 4);
 	KUNIT_EXPECT_GE(test, pass_count(wheel), 1);
-}
-
-/* cancel_sync against a callback that runs on another CPU */
-
-struct slow_timer {
-	struct twheel_timer timer;
-	bool started;
-	bool waited_for;
-	bool overlapped;
-	bool finished;
-	bool rearm;
-};
-
-static void slow_timer_run(struct twheel_timer *timer)
-{
-	struct slow_timer *slow = container_of(timer, struct slow_timer, timer);
-	u64 end = ktime_get_ns() + 20 * MS;
-
-	WRITE_ONCE(slow->started, true);
-	/* Run until a waiter is about to wait, or 20 ms have passed. */
-	while (!READ_ONCE(slow->waited_for) && ktime_get_ns() < end)
-		cpu_relax();
-	slow->overlapped = READ_ONCE(slow->waited_for);
-	spin_ns(200 * US);
-	if (slow->rearm)
-		twheel_arm(timer, HOUR);
-	WRITE_ONCE(slow->finished, true);
-}
-
-static int slow_timer_arm(void *arg, unsigned int number)
-{
-	struct slow_timer *slow = arg;
-	unsigned int i;
-
-	/* The last CPU arms, and stays busy so that the alarm stays there. */
-	if (number != num_online_cpus() - 1)
-		return 0;
-	twheel_arm(&slow->timer, 0);
-	for (i = 0; i < 1000000 && !READ_ONCE(slow->started); i++)
-		cpu_relax();
-	return 0;
-}
-
-static void sync_waits_for_callback(struct kunit *test)
-{
-	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
-	unsigned int round, overlaps = 0;
-
-	/* The callback has to run on another CPU. */
-	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
-	for (round = 0; round < 20; round++) {
-		struct slow_timer *slow = kzalloc(sizeof(*slow), GFP_KERNEL);
-		struct crew crew;
-		int ret;
-
-		KUNIT_ASSERT_NOT_NULL(test, slow);
-		twheel_timer_init(&slow->timer, wheel, slow_timer_run);
-		crew_start(test, &crew, 1, slow_timer_arm, slow);
-		while (!READ_ONCE(slow->started))
-			cond_resched();
-		WRITE_ONCE(slow->waited_for, true);
-		if (round % 2)
-			ret = twheel_cancel_sync(&slow->timer);
-		else
-			ret = twheel_shutdown_sync(&slow->timer);
-		KUNIT_EXPECT_TRUE_MSG(test, READ_ONCE(slow->finished),
-				      "sync did not wait");
-		KUNIT_EXPECT_EQ(test, ret, 0);
-		overlaps += slow->overlapped;
-		crew_wait(test, &crew);
-		kfree(slow);
-	}
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	kunit_info(test, "%u of %u rounds overlapped\n", overlaps, round);
-}
-
-static void sync_cancels_once(struct kunit *test)
-{
-	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
-	unsigned int round, cancelled = 0;
-	struct twheel_stats stats;
-
-	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
-	for (round = 0; round < 10; round++) {
-		struct slow_timer slow = { .rearm = true };
-		struct crew crew;
-
-		twheel_timer_init_on_stack(&slow.timer, wheel, slow_timer_run);
-		crew_start(test, &crew, 1, slow_timer_arm, &slow);
-		while (!READ_ONCE(slow.started))
-			cond_resched();
-		/* Armed here, and once more by the callback that runs. */
-		twheel_arm(&slow.timer, HOUR);
-		WRITE_ONCE(slow.waited_for, true);
-		cancelled += twheel_cancel_sync(&slow.timer);
-		KUNIT_EXPECT_TRUE(test, READ_ONCE(slow.finished));
-		KUNIT_EXPECT_FALSE(test, twheel_pending(&slow.timer));
-		crew_wait(test, &crew);
-		twheel_get_stats(wheel, &stats);
-		KUNIT_ASSERT_EQ_MSG(test, stats.cancelled, cancelled,
-				    "cancelled more often than it said");
-		twheel_timer_destroy_on_stack(&slow.timer);
-	}
-	KUNIT_EXPECT_EQ(test, cancelled, round);
 }
 
 /* shutdown_sync against a callback that always arms itself again */
@@ -221,7 +109,7 @@ static void restless_run(struct twheel_timer *timer)
 
 static void shutdown_beats_rearm(struct kunit *test)
 {
-	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US);
+	struct twheel *wheel = wheel_with(test, .tick_ns = 100 * US);
 	unsigned int round, fired = 0;
 	struct twheel_stats stats;
 
@@ -303,7 +191,7 @@ static int extender_run(void *arg, unsigned int number)
 static void extension_holds(struct kunit *test)
 {
 	struct extender extender = {
-		.wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US),
+		.wheel = wheel_with(test, .tick_ns = 100 * US),
 	};
 	struct crew crew;
 
@@ -370,7 +258,7 @@ static void no_wake_up_is_lost(struct kunit *test)
 {
 	unsigned int n = num_online_cpus();
 	struct arm_race race = {
-		.wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US),
+		.wheel = wheel_with(test, .tick_ns = 100 * US),
 		.members = n,
 	};
 	struct crew crew;
@@ -383,12 +271,9 @@ static void no_wake_up_is_lost(struct kunit *test)
 }
 
 static struct kunit_case smp_cases[] = {
-	KUNIT_CASE(never_early_monotonic),
-	KUNIT_CASE(never_early_boottime),
+	KUNIT_CASE(never_early),
 	KUNIT_CASE(cancel_leaves_the_next_alarm),
 	KUNIT_CASE(empty_wheel_is_silent),
-	KUNIT_CASE(sync_waits_for_callback),
-	KUNIT_CASE(sync_cancels_once),
 	KUNIT_CASE(shutdown_beats_rearm),
 	KUNIT_CASE(extension_holds),
 	KUNIT_CASE(no_wake_up_is_lost),
