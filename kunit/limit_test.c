@@ -9,11 +9,7 @@
 
 static struct twheel *limited_wheel(struct kunit *test, unsigned int limit)
 {
-	struct twheel_config config = {
-		.name = "kunit-limit", .percpu = true, .max_pending = limit,
-	};
-
-	return wheel_new(test, &config);
+	return wheel_with(test, .percpu = true, .max_pending = limit);
 }
 
 /* Arms timers until the limit refuses one. */
@@ -58,34 +54,6 @@ static void fill_expect(struct kunit *test, int cpu, struct fill *fill_arg,
 			    "limit %u on CPU %d", limit, cpu);
 }
 
-static const unsigned int limits[] = { 1, 2, 7, 33, 300, 1000 };
-
-/* One CPU after the other uses the limit up, then cancels its timers. */
-static void cancelled_is_given_back(struct kunit *test)
-{
-	unsigned int i;
-	int cpu;
-
-	for (i = 0; i < ARRAY_SIZE(limits); i++) {
-		struct twheel *wheel = limited_wheel(test, limits[i]);
-		unsigned int n = limits[i] + 1;
-		struct fill arg = {
-			.oneshots = oneshots_new(test, wheel, n), .n = n,
-			.delay = HOUR,
-		};
-
-		for_each_online_cpu(cpu) {
-			fill_expect(test, cpu, &arg, limits[i]);
-			cpu_run(cpu, fill_cancel, &arg);
-		}
-		/* Cancelled from another CPU. */
-		for_each_online_cpu(cpu) {
-			fill_expect(test, cpu, &arg, limits[i]);
-			cpu_run(cpu_first(), fill_cancel, &arg);
-		}
-	}
-}
-
 /* Try again if the pass of the last timer has yet to give its credits back. */
 static bool fill_again(int cpu, struct fill *arg, unsigned int limit)
 {
@@ -96,8 +64,7 @@ static bool fill_again(int cpu, struct fill *arg, unsigned int limit)
 	return false;
 }
 
-static void fill_expire(struct kunit *test, struct twheel *wheel,
-			struct fill *arg)
+static void fill_expire(struct kunit *test, struct twheel *wheel, struct fill *arg)
 {
 	unsigned int i;
 
@@ -108,25 +75,32 @@ static void fill_expire(struct kunit *test, struct twheel *wheel,
 		twheel_cancel_sync(&arg->oneshots[i].timer);
 }
 
-static void fired_is_given_back(struct kunit *test)
+/* One CPU after the other uses the limit up. Its timers are cancelled there, elsewhere, or fire. */
+static void limit_is_given_back(struct kunit *test)
 {
+	static const unsigned int limits[] = { 1, 2, 7, 33, 300, 1000 };
 	unsigned int i;
 	int cpu;
 
 	for (i = 0; i < ARRAY_SIZE(limits); i++) {
 		struct twheel *wheel = limited_wheel(test, limits[i]);
 		unsigned int n = limits[i] + 1;
+		/* They must not fire before all are armed. */
 		struct fill arg = {
-			.oneshots = oneshots_new(test, wheel, n), .n = n,
-			/* They must not fire before all are armed. */
-			.delay = HOUR,
+			.oneshots = oneshots_new(test, wheel, n), .n = n, .delay = HOUR,
 		};
 
 		for_each_online_cpu(cpu) {
-			KUNIT_EXPECT_TRUE_MSG(test, await(fill_again(cpu, &arg,
-								     limits[i])),
-					      "limit %u on CPU %d: %u",
-					      limits[i], cpu, arg.armed);
+			fill_expect(test, cpu, &arg, limits[i]);
+			cpu_run(cpu, fill_cancel, &arg);
+		}
+		for_each_online_cpu(cpu) {
+			fill_expect(test, cpu, &arg, limits[i]);
+			cpu_run(cpu_first(), fill_cancel, &arg);
+		}
+		for_each_online_cpu(cpu) {
+			KUNIT_EXPECT_TRUE_MSG(test, await(fill_again(cpu, &arg, limits[i])),
+					      "limit %u on CPU %d: %u", limits[i], cpu, arg.armed);
 			KUNIT_EXPECT_LE(test, arg.armed, limits[i]);
 			fill_expire(test, wheel, &arg);
 		}
@@ -239,8 +213,7 @@ static void never_exceeded(struct kunit *test)
 }
 
 static struct kunit_case limit_cases[] = {
-	KUNIT_CASE(cancelled_is_given_back),
-	KUNIT_CASE(fired_is_given_back),
+	KUNIT_CASE(limit_is_given_back),
 	KUNIT_CASE(moves_when_full),
 	KUNIT_CASE(never_exceeded),
 	{ }
