@@ -50,150 +50,142 @@ static void owner_is_reachable(struct kunit *test)
 {
 	struct twheel_config config = { .data = test };
 	struct twheel *wheel = wheel_new(test, &config);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&probe, wheel, probe_fire);
-	KUNIT_EXPECT_PTR_EQ(test, twheel_of(&probe.timer), wheel);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_of(&probe->timer), wheel);
 	KUNIT_EXPECT_PTR_EQ(test, twheel_data(wheel), (void *)test);
 }
 
 static void fires_on_first_boundary(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&probe, wheel, probe_fire);
-	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_IDLE);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 10 * MS + 1), 0);
-	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_PENDING);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe.timer), 10 * MS + 1);
-	KUNIT_EXPECT_EQ(test, twheel_remaining(&probe.timer), 10 * MS + 1);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer), TWHEEL_IDLE);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, 10 * MS + 1), 0);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer), TWHEEL_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe->timer), 10 * MS + 1);
+	KUNIT_EXPECT_EQ(test, twheel_remaining(&probe->timer), 10 * MS + 1);
 
 	KUNIT_EXPECT_EQ(test, twheel_advance(wheel, 11 * MS - 1), 11 * MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 0);
-	KUNIT_EXPECT_EQ(test, twheel_remaining(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, probe->fired, 0);
+	KUNIT_EXPECT_EQ(test, twheel_remaining(&probe->timer), 0);
 	KUNIT_EXPECT_GT(test, twheel_advance(wheel, 11 * MS), TWHEEL_NEVER);
-	KUNIT_EXPECT_EQ(test, probe.fired, 1);
-	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_FIRED);
-	KUNIT_EXPECT_GT(test, twheel_deadline(&probe.timer), TWHEEL_NEVER);
-	KUNIT_EXPECT_GT(test, twheel_remaining(&probe.timer), TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, probe->fired, 1);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer), TWHEEL_FIRED);
+	KUNIT_EXPECT_GT(test, twheel_deadline(&probe->timer), TWHEEL_NEVER);
+	KUNIT_EXPECT_GT(test, twheel_remaining(&probe->timer), TWHEEL_NEVER);
 }
 
 static void boundaries_are_the_clocks(struct kunit *test)
 {
 	/* Boundaries do not count from the start of the wheel, which is off one. */
 	struct twheel *wheel = virtual_wheel(test, 1000 * MS, 1234567890123ULL);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&probe, wheel, probe_fire);
-	twheel_arm(&probe.timer, 1);
+	twheel_arm(&probe->timer, 1);
 	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 1240000000000ULL), 1);
-	KUNIT_EXPECT_EQ(test, probe.fired_at, 1235000000000ULL);
+	KUNIT_EXPECT_EQ(test, probe->fired_at, 1235000000000ULL);
 }
 
 static void past_is_due_at_once(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&probe, wheel, probe_fire);
 	twheel_advance(wheel, 1000 * MS + 17);
-	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 3 * MS), 0);
-	KUNIT_EXPECT_EQ_MSG(test, probe.fired, 0, "run inside the arming call");
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe->timer, 3 * MS), 0);
+	KUNIT_EXPECT_EQ_MSG(test, probe->fired, 0, "run inside the arming call");
 	/* It does not wait for a tick. */
 	twheel_advance(wheel, 1000 * MS + 17);
-	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, probe->fired, 1);
 
-	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe->timer, 0), 0);
 	twheel_advance(wheel, 1000 * MS + 17);
-	KUNIT_EXPECT_EQ(test, probe.fired, 2);
+	KUNIT_EXPECT_EQ(test, probe->fired, 2);
 }
 
 static void arm_again_moves(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&probe, wheel, probe_fire);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 100 * MS), 0);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 50 * MS), 1);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 50 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, 100 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, 50 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, 50 * MS), 1);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 1);
 	wheel_run_until(wheel, 49 * MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	KUNIT_EXPECT_EQ(test, probe->fired, 0);
 	/* A later deadline, while it stays in its bucket. */
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 100 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, 100 * MS), 1);
 	wheel_run_until(wheel, 148 * MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	KUNIT_EXPECT_EQ(test, probe->fired, 0);
 	wheel_run_until(wheel, 149 * MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, probe->fired, 1);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 }
 
 static void modify_only_pending(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&probe, wheel, probe_fire);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe->timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
-	twheel_arm(&probe.timer, 10 * MS);
-	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe.timer, 20 * MS), 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, 5 * MS), 1);
+	twheel_arm(&probe->timer, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe->timer, 20 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe->timer, 5 * MS), 1);
 	wheel_run_until(wheel, 5 * MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe.timer, 20 * MS), -ENOENT);
-	twheel_arm(&probe.timer, 10 * MS);
-	twheel_cancel(&probe.timer);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, 5 * MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, probe->fired, 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe->timer, 20 * MS), -ENOENT);
+	twheel_arm(&probe->timer, 10 * MS);
+	twheel_cancel(&probe->timer);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe->timer, 5 * MS), -ENOENT);
 	wheel_run_until(wheel, 100 * MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, probe->fired, 1);
 }
 
 static void extend_only_later(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&probe, wheel, probe_fire);
-	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, TWHEEL_NEVER),
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe->timer, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&probe->timer, TWHEEL_NEVER),
 			-ENOENT);
-	twheel_arm(&probe.timer, 10 * MS);
-	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 10 * MS), 0);
-	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 9 * MS), 0);
-	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, 30 * MS), 1);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe.timer), 30 * MS);
+	twheel_arm(&probe->timer, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe->timer, 10 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe->timer, 9 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&probe->timer, 30 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe->timer), 30 * MS);
 	wheel_run_until(wheel, 29 * MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	KUNIT_EXPECT_EQ(test, probe->fired, 0);
 	wheel_run_until(wheel, 30 * MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 1);
-	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 50 * MS), -ENOENT);
-	twheel_arm(&probe.timer, MS);
-	twheel_cancel(&probe.timer);
-	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 50 * MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_CANCELLED);
+	KUNIT_EXPECT_EQ(test, probe->fired, 1);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe->timer, 50 * MS), -ENOENT);
+	twheel_arm(&probe->timer, MS);
+	twheel_cancel(&probe->timer);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe->timer, 50 * MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer), TWHEEL_CANCELLED);
 }
 
 static void cancel_says_what_happened(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
 	struct twheel_stats stats;
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&probe, wheel, probe_fire);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
-	twheel_arm(&probe.timer, 10 * MS);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
-	twheel_arm(&probe.timer, 10 * MS);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_CANCELLED);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe->timer), 0);
+	twheel_arm(&probe->timer, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe->timer), 0);
+	twheel_arm(&probe->timer, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer), TWHEEL_CANCELLED);
 	/* There is nothing left to wake up for. */
 	KUNIT_EXPECT_GT(test, twheel_advance(wheel, DAY), TWHEEL_NEVER);
-	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	KUNIT_EXPECT_EQ(test, probe->fired, 0);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.cancelled, 2);
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);
@@ -234,12 +226,11 @@ static void pending_until_never(struct kunit *test)
 	static const u64 beyond[] = {
 		TWHEEL_NEVER + 1, (u64)S64_MAX + 1, (u64)S64_MAX + 3, U64_MAX,
 	};
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel_of_test(test), 1, probe_fire);
 	unsigned int i;
 
-	probe_init(&probe, wheel_of_test(test), probe_fire);
 	for (i = 0; i < 3 * ARRAY_SIZE(beyond); i++) {
-		struct twheel_timer *timer = &probe.timer;
+		struct twheel_timer *timer = &probe->timer;
 		u64 never = beyond[i / 3];
 
 		twheel_arm(timer, DAY);
@@ -250,7 +241,7 @@ static void pending_until_never(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, twheel_deadline(timer), TWHEEL_NEVER);
 		KUNIT_EXPECT_EQ(test, twheel_cancel(timer), 1);
 		/* What comes after the timer is not the timeout of an idle watch. */
-		KUNIT_EXPECT_EQ(test, probe.fired, 0);
+		KUNIT_EXPECT_EQ(test, probe->fired, 0);
 	}
 }
 
@@ -263,44 +254,41 @@ static void clock_ends_before_never(struct kunit *test)
 		.tick_ns = 762137, .start_ns = TWHEEL_NEVER - 1,
 	};
 	struct twheel *wheel = wheel_new(test, &config);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
 	KUNIT_EXPECT_EQ(test, div64_u64(TWHEEL_NEVER, config.tick_ns) * config.tick_ns,
 			(u64)TWHEEL_NEVER);
-	probe_init(&probe, wheel, probe_fire);
-	twheel_arm(&probe.timer, HOUR);
+	twheel_arm(&probe->timer, HOUR);
 	twheel_advance(wheel, TWHEEL_NEVER);
 	twheel_advance(wheel, U64_MAX);
 	KUNIT_EXPECT_EQ(test, twheel_now(wheel), TWHEEL_NEVER - 1);
-	KUNIT_EXPECT_EQ(test, probe.fired, 0);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 1);
+	KUNIT_EXPECT_EQ(test, probe->fired, 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe->timer), 1);
 }
 
 static void ten_days_to_the_tick(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&probe, wheel, probe_fire);
 	twheel_advance(wheel, 12 * DAY + 345);
-	twheel_arm_at(&probe.timer, 22 * DAY + 5 * MS - 1);
+	twheel_arm_at(&probe->timer, 22 * DAY + 5 * MS - 1);
 	/* A lone timer needs only its own wake-up. */
 	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 22 * DAY + 5 * MS - 1), 0);
-	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	KUNIT_EXPECT_EQ(test, probe->fired, 0);
 	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 40 * DAY), 1);
-	KUNIT_EXPECT_EQ(test, probe.fired, 1);
-	KUNIT_EXPECT_EQ(test, probe.fired_at, 22 * DAY + 5 * MS);
+	KUNIT_EXPECT_EQ(test, probe->fired, 1);
+	KUNIT_EXPECT_EQ(test, probe->fired_at, 22 * DAY + 5 * MS);
 }
 
 static void one_alarm_per_instant(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
 	unsigned int i, n = 40;
-	struct probe *probes = probes_new(test, n);
+	struct probe *probes = probes_new(test, wheel, n, probe_fire);
 
 	/* Two timers at each of twenty instants some hours apart. */
 	for (i = 0; i < n; i++) {
-		probe_init(&probes[i], wheel, probe_fire);
 		twheel_arm(&probes[i].timer, (i / 2 + 1) * 7200000 * MS);
 	}
 	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 3 * DAY), n / 2);
@@ -314,26 +302,25 @@ static void one_alarm_per_instant(struct kunit *test)
 static void range_picks_within(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 	u64 deadline, got;
 	u64 slack;
 
-	probe_init(&probe, wheel, probe_fire);
 	for (deadline = 0; deadline < 70 * MS; deadline += MS / 3 + 1) {
 		for (slack = 0; slack < 300 * MS; slack = slack * 3 + MS / 2) {
-			KUNIT_EXPECT_GE(test, twheel_arm_range_at(&probe.timer,
+			KUNIT_EXPECT_GE(test, twheel_arm_range_at(&probe->timer,
 								  deadline,
 								  slack), 0);
-			got = twheel_deadline(&probe.timer);
+			got = twheel_deadline(&probe->timer);
 			KUNIT_EXPECT_GE(test, got, deadline);
 			KUNIT_EXPECT_LE(test, got, deadline + slack);
-			twheel_cancel(&probe.timer);
+			twheel_cancel(&probe->timer);
 		}
 	}
 	/* Of 1000 to 1100 ms, 1024 is the roundest tick. */
-	twheel_arm_range(&probe.timer, 1000 * MS, 100 * MS);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe.timer), 1024 * MS);
-	twheel_cancel(&probe.timer);
+	twheel_arm_range(&probe->timer, 1000 * MS, 100 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe->timer), 1024 * MS);
+	twheel_cancel(&probe->timer);
 }
 
 static void limit_recovers(struct kunit *test)
@@ -366,11 +353,10 @@ static void limit_recovers(struct kunit *test)
 static void long_sleep_is_caught_up_with(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *probes = probes_new(test, 50);
+	struct probe *probes = probes_new(test, wheel, 50, probe_fire);
 	unsigned int i;
 
 	for (i = 0; i < 50; i++) {
-		probe_init(&probes[i], wheel, probe_fire);
 		twheel_arm(&probes[i].timer, (i * i * 7919 + 1) * MS);
 	}
 	/*

@@ -17,28 +17,26 @@ static void probe_rearm(struct twheel_timer *timer)
 static void callback_rearms(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_rearm);
 
-	probe_init(&probe, wheel, probe_rearm);
-	probe.rearm = 3 * MS;
-	twheel_arm(&probe.timer, 3 * MS);
+	probe->rearm = 3 * MS;
+	twheel_arm(&probe->timer, 3 * MS);
 	wheel_run_until(wheel, 14 * MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 4);
-	KUNIT_EXPECT_EQ(test, probe.result, 0);
+	KUNIT_EXPECT_EQ(test, probe->fired, 4);
+	KUNIT_EXPECT_EQ(test, probe->result, 0);
 	wheel_run_until(wheel, DAY);
-	KUNIT_EXPECT_EQ(test, probe.fired, 5);
-	KUNIT_EXPECT_EQ(test, probe.fired_at, 15 * MS);
+	KUNIT_EXPECT_EQ(test, probe->fired, 5);
+	KUNIT_EXPECT_EQ(test, probe->fired_at, 15 * MS);
 }
 
 static void rearm_for_now_waits(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
 	unsigned int i, n = 3000;
-	struct probe *probes = probes_new(test, n);
+	struct probe *probes = probes_new(test, wheel, n, probe_rearm);
 
 	/* More timers than one pass serves: none may starve another. */
 	for (i = 0; i < n; i++) {
-		probe_init(&probes[i], wheel, probe_rearm);
 		twheel_arm(&probes[i].timer, i % 2 ? 5 * MS : 6 * MS);
 	}
 	twheel_advance(wheel, 6 * MS);
@@ -130,21 +128,20 @@ static void probe_sync_self(struct twheel_timer *timer)
 static void sync_from_own_callback(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_sync_self);
 
-	probe_init(&probe, wheel, probe_sync_self);
-	twheel_arm(&probe.timer, MS);
+	twheel_arm(&probe->timer, MS);
 	wheel_run_until(wheel, MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 1);
-	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
-	KUNIT_EXPECT_TRUE_MSG(test, twheel_pending(&probe.timer),
+	KUNIT_EXPECT_EQ(test, probe->fired, 1);
+	KUNIT_EXPECT_EQ(test, probe->result, -EDEADLK);
+	KUNIT_EXPECT_TRUE_MSG(test, twheel_pending(&probe->timer),
 			      "the refused call has cancelled it");
 	wheel_run_until(wheel, 2 * MS);
-	KUNIT_EXPECT_EQ(test, probe.fired, 2);
-	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
-	KUNIT_EXPECT_EQ_MSG(test, twheel_arm(&probe.timer, MS), 0,
+	KUNIT_EXPECT_EQ(test, probe->fired, 2);
+	KUNIT_EXPECT_EQ(test, probe->result, -EDEADLK);
+	KUNIT_EXPECT_EQ_MSG(test, twheel_arm(&probe->timer, MS), 0,
 			    "the refused call has shut it down");
-	twheel_cancel(&probe.timer);
+	twheel_cancel(&probe->timer);
 }
 
 static void probe_sync_other(struct twheel_timer *timer)
@@ -175,32 +172,31 @@ static void sync_on_another_from_callback(struct kunit *test)
 static void shutdown_is_for_good(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&probe, wheel, probe_fire);
-	twheel_arm(&probe.timer, MS);
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 0), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_arm_range(&probe.timer, MS, MS),
+	twheel_arm(&probe->timer, MS);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer), TWHEEL_SHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, MS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe->timer, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_arm_range(&probe->timer, MS, MS),
 			-ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe->timer, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&probe->timer, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer), TWHEEL_SHUTDOWN);
 	wheel_run_until(wheel, DAY);
-	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	KUNIT_EXPECT_EQ(test, probe->fired, 0);
 
-	twheel_timer_init(&probe.timer, wheel, probe_fire);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
+	twheel_timer_init(&probe->timer, wheel, probe_fire);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, MS), 0);
 	wheel_run_until(wheel, 2 * DAY);
-	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, probe->fired, 1);
 	/* Shutting down an idle timer. */
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, MS), -ESHUTDOWN);
 }
 
 static void probe_take_back(struct twheel_timer *timer, void *arg)
@@ -218,10 +214,9 @@ static void stop_hands_back(struct kunit *test)
 	static const u64 delays[] = { 0, MS, 255 * MS, 300 * MS, DAY, 9 * DAY,
 				      TWHEEL_NEVER };
 	unsigned int i, back = 0, n = 3 * ARRAY_SIZE(delays);
-	struct probe *probes = probes_new(test, n);
+	struct probe *probes = probes_new(test, wheel, n, probe_fire);
 
 	for (i = 0; i < n; i++) {
-		probe_init(&probes[i], wheel, probe_fire);
 		twheel_arm(&probes[i].timer, delays[i / 3]);
 	}
 	twheel_cancel(&probes[4].timer);
@@ -262,11 +257,10 @@ static void probe_end_wheel(struct twheel_timer *timer, void *arg)
 static void end_from_where_it_hands_back(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 	int results[2] = { };
 
-	probe_init(&probe, wheel, probe_fire);
-	twheel_arm(&probe.timer, MS);
+	twheel_arm(&probe->timer, MS);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, probe_end_wheel, results), 1);
 	KUNIT_EXPECT_EQ(test, results[0], -EDEADLK);
 	KUNIT_EXPECT_EQ(test, results[1], -EDEADLK);
@@ -287,17 +281,16 @@ static void probe_stop_wheel(struct twheel_timer *timer)
 static void stop_from_own_callback(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe probe;
+	struct probe *probe = probes_new(test, wheel, 1, probe_stop_wheel);
 
-	probe_init(&probe, wheel, probe_stop_wheel);
-	twheel_arm(&probe.timer, MS);
+	twheel_arm(&probe->timer, MS);
 	wheel_run_until(wheel, MS);
-	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
-	probe.result = 0;
+	KUNIT_EXPECT_EQ(test, probe->result, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, MS), 0);
+	probe->result = 0;
 	wheel_run_until(wheel, 2 * MS);
-	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, probe->result, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
 }
 

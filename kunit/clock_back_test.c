@@ -16,11 +16,9 @@
 static void between_clock_and_position(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *p = probes_new(test, 3);
+	struct probe *p = probes_new(test, wheel, 3, probe_fire);
 	unsigned int i;
 
-	for (i = 0; i < 3; i++)
-		probe_init(&p[i], wheel, probe_fire);
 	twheel_advance(wheel, 1000 * MS);
 	twheel_arm_at(&p[0].timer, 1010 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_advance(wheel, 500 * MS), 1010 * MS);
@@ -40,9 +38,8 @@ static void between_clock_and_position(struct kunit *test)
 static void due_no_more(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *p = probes_new(test, 1);
+	struct probe *p = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(p, wheel, probe_fire);
 	twheel_advance(wheel, 1000 * MS);
 	/* Past; but it is not served before the clock is set back. */
 	twheel_arm_at(&p->timer, 50 * MS);
@@ -58,9 +55,8 @@ static void due_no_more(struct kunit *test)
 static void fired_is_fired(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *p = probes_new(test, 1);
+	struct probe *p = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(p, wheel, probe_fire);
 	twheel_arm_at(&p->timer, 50 * MS);
 	wheel_run_until(wheel, 100 * MS);
 	twheel_advance(wheel, 10 * MS);
@@ -71,12 +67,10 @@ static void fired_is_fired(struct kunit *test)
 static void back_by_days(struct kunit *test)
 {
 	struct twheel *wheel = virtual_wheel(test, MS, 40 * DAY);
-	struct probe *p = probes_new(test, 40);
+	struct probe *p = probes_new(test, wheel, 40, probe_fire);
 	struct twheel_stats stats;
 	unsigned int i;
 
-	for (i = 0; i < 40; i++)
-		probe_init(&p[i], wheel, probe_fire);
 	for (i = 20; i < 40; i++)
 		twheel_arm_at(&p[i].timer, (30 + i) * DAY);
 	twheel_advance(wheel, 10 * DAY);
@@ -101,12 +95,11 @@ static void back_by_days(struct kunit *test)
 static void moved_after_back(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *p = probes_new(test, 5);
+	struct probe *p = probes_new(test, wheel, 5, probe_fire);
 	unsigned int i;
 
 	twheel_advance(wheel, 10000 * MS);
 	for (i = 0; i < 5; i++) {
-		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm_at(&p[i].timer, 10100 * MS);
 	}
 	twheel_advance(wheel, 3000 * MS);
@@ -160,12 +153,10 @@ static void steps_at_random(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
 	unsigned int i, round, n = 40;
-	struct probe *probes = probes_new(test, n);
+	struct probe *probes = probes_new(test, wheel, n, probe_fire);
 	u32 seed = 2024;
 	u64 now = 1000;
 
-	for (i = 0; i < n; i++)
-		probe_init(&probes[i], wheel, probe_fire);
 	for (round = 0; round < 600; round++) {
 		u32 far = 1 + back_dice(&seed) % (1U << back_dice(&seed) % 20);
 
@@ -205,10 +196,9 @@ static void note_and_set_back(struct twheel_timer *timer)
 static void back_in_a_callback(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *p = probes_new(test, 2);
+	struct probe *p = probes_new(test, wheel, 2, probe_fire);
 
 	probe_init(&p[0], wheel, note_and_set_back);
-	probe_init(&p[1], wheel, probe_fire);
 	p[0].other = &p[1];
 	twheel_arm_at(&p[0].timer, 1000 * MS);
 	/* An alarm set for where the wheel has been would be late. */
@@ -256,15 +246,13 @@ static unsigned int crowd_fired(const struct probe *crowd)
 static void back_within_a_round(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *crowd = probes_new(test, CROWD);
-	struct probe *later = probes_new(test, 1);
+	struct probe *crowd = probes_new(test, wheel, CROWD, note_and_call);
+	struct probe *later = probes_new(test, wheel, 1, probe_fire);
 	unsigned int i, fired;
 
 	between.later = later;
 	tasklet_setup(&between.tasklet, after_the_pass);
-	probe_init(later, wheel, probe_fire);
 	for (i = 0; i < CROWD; i++) {
-		probe_init(&crowd[i], wheel, note_and_call);
 		twheel_arm_at(&crowd[i].timer, 1000 * MS);
 	}
 	twheel_advance(wheel, 1000 * MS);

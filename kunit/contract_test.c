@@ -49,10 +49,9 @@ static void zeros_are_not_pending(struct kunit *test)
 static void deadline_zero_is_pending(struct kunit *test)
 {
 	struct twheel *wheel = virtual_wheel(test, MS, 0);
-	struct probe *probe = probes_new(test, 1);
+	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 	struct twheel_timer *t = &probe->timer;
 
-	probe_init(probe, wheel, probe_fire);
 	KUNIT_EXPECT_EQ(test, twheel_arm_at(t, 0), 0);
 	KUNIT_EXPECT_TRUE(test, twheel_pending(t));
 	KUNIT_EXPECT_EQ(test, twheel_arm_at(t, 0), 1);
@@ -75,10 +74,8 @@ static void past_waits_for_its_boundary(struct kunit *test)
 {
 	u64 now = 10 * HOUR + HOUR / 2;
 	struct twheel *wheel = virtual_wheel(test, HOUR, now);
-	struct probe *probes = probes_new(test, 2);
+	struct probe *probes = probes_new(test, wheel, 2, probe_fire);
 
-	probe_init(&probes[0], wheel, probe_fire);
-	probe_init(&probes[1], wheel, probe_fire);
 	/* Its boundary is 11 h; that of the other one has passed. */
 	twheel_arm_at(&probes[0].timer, 10 * HOUR + HOUR / 4);
 	twheel_arm_at(&probes[1].timer, 9 * HOUR);

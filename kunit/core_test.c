@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Parts of the core by themselves: when an alarm is set, and how lateness is measured. */
 #include <linux/completion.h>
-#include <linux/delay.h>
-#include <linux/err.h>
 #include <linux/hrtimer.h>
-#include <linux/jiffies.h>
-#include <linux/math64.h>
-#include <linux/preempt.h>
-#include <linux/processor.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 #include <linux/workqueue.h>
@@ -22,13 +15,13 @@
 
 /* When the alarm is set */
 
-#ifdef CONFIG_TRACEPOINTS
 struct alarms {
 	const struct hrtimer *timer;
 	unsigned int started;
 	unsigned int cancelled;
 };
 
+#ifdef CONFIG_TRACEPOINTS
 static struct tracepoint *alarm_started, *alarm_cancelled;
 
 static void alarm_note_point(struct tracepoint *point, void *none)
@@ -70,25 +63,40 @@ static void alarms_leave(struct alarms *alarms)
 	tracepoint_probe_unregister(alarm_cancelled, on_hrtimer_cancel, alarms);
 	tracepoint_synchronize_unregister();
 }
+#else
+static void alarms_watch(struct kunit *test, struct alarms *alarms)
+{
+	kunit_skip(test, "nothing is traced");
+}
+
+static void alarms_leave(struct alarms *alarms)
+{
+}
+#endif
+
+static struct tw_clock *probe_clock(const struct probe *p)
+{
+	return &READ_ONCE(p->timer.base)->clock;
+}
+
+/* A timer is armed, and its alarm is watched from here on. */
+static void alarms_begin(struct alarms *alarms, struct probe *p, u64 deadline)
+{
+	twheel_arm_at(&p->timer, deadline);
+	alarms->timer = tw_clock_hrtimer(probe_clock(p));
+	alarms->started = 0;
+	alarms->cancelled = 0;
+}
 
 static void alarm_is_set_when_needed(struct kunit *test)
 {
-	struct twheel_config config = { .name = "kunit-alarm" };
-	struct probe *p = probes_new(test, 4);
+	struct twheel *wheel = wheel_new(test, NULL);
+	struct probe *p = probes_new(test, wheel, 4, probe_fire);
+	u64 now = twheel_now(wheel);
 	struct alarms alarms = { };
-	struct tw_clock *clock;
-	struct twheel *wheel;
-	unsigned int i;
-	u64 now;
 
 	alarms_watch(test, &alarms);
-	wheel = wheel_new(test, &config);
-	for (i = 0; i < 4; i++)
-		probe_init(&p[i], wheel, probe_fire);
-	now = twheel_now(wheel);
-	twheel_arm_at(&p[0].timer, now + 10 * HOUR);
-	clock = &READ_ONCE(p[0].timer.base)->clock;
-	alarms.timer = tw_clock_hrtimer(clock);
+	alarms_begin(&alarms, &p[0], now + 10 * HOUR);
 	/* Later, or at the same instant: it need not be set. */
 	twheel_arm_at(&p[1].timer, now + 20 * HOUR);
 	twheel_arm_at(&p[2].timer, now + 10 * HOUR);
@@ -102,7 +110,7 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	twheel_cancel(&p[1].timer);
 	KUNIT_EXPECT_EQ(test, alarms.started, 1);
 	/* A CPU that is kicked sets it. */
-	tw_base_kicked(clock);
+	tw_base_kicked(probe_clock(p));
 	KUNIT_EXPECT_EQ(test, alarms.started, 2);
 	/* The last one leaves it, too, and the next one need not set it again. */
 	alarms.cancelled = 0;
@@ -117,29 +125,22 @@ static void alarm_is_set_when_needed(struct kunit *test)
 /* Each time it is set, the clock event is put off: in a loop, that would be for ever. */
 static void alarm_that_is_due_is_left(struct kunit *test)
 {
-	struct twheel_config config = { .name = "kunit-alarm" };
-	struct probe *p = probes_new(test, 2);
-	unsigned int round;
 	struct alarms alarms = { };
-	struct twheel_item item;
-	struct twheel *wheel;
 	unsigned long flags;
-	u64 now;
+	unsigned int round;
 
 	alarms_watch(test, &alarms);
-	for (round = 0; round < 4; round++) {
-		config.percpu = round & 1;
-		wheel = wheel_new(test, &config);
-		probe_init(p, wheel, probe_fire);
-		probe_init(p + 1, wheel, probe_fire);
+	/* as an array, per CPU */
+	for (round = 0; round < 2 * 2; round++) {
+		struct twheel *wheel = wheel_with(test, .percpu = round & 1);
+		struct probe *p = probes_new(test, wheel, 2, probe_fire);
+		struct twheel_item item = { .timer = &p->timer };
+		u64 now;
+
 		local_irq_save(flags);
-		twheel_arm(&p->timer, HOUR);
-		alarms.timer = tw_clock_hrtimer(&READ_ONCE(p->timer.base)->clock);
-		alarms.started = 0;
-		alarms.cancelled = 0;
+		alarms_begin(&alarms, p, twheel_now(wheel) + HOUR);
 		now = twheel_now(wheel);
 		spin_ns(5 * MS);
-		item.timer = &p->timer;
 		for (item.deadline_ns = now; item.deadline_ns > now - 100 * MS;
 		     item.deadline_ns -= MS) {
 			if (round & 2)
@@ -158,80 +159,47 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p[1].fired) == 1));
 		/* Another timer's alarm is due, and this CPU could not yet handle it. */
 		local_irq_save(flags);
-		twheel_arm(&p->timer, MS);
-		alarms.timer = tw_clock_hrtimer(&READ_ONCE(p->timer.base)->clock);
+		alarms_begin(&alarms, p, twheel_now(wheel) + MS);
 		spin_ns(2 * MS);
 		alarms.started = 0;
 		twheel_arm_at(&p[1].timer, now);
 		local_irq_restore(flags);
-		if (config.percpu)
+		if (round & 1)
 			KUNIT_EXPECT_EQ_MSG(test, alarms.started, 0, "round %u", round);
 	}
 	alarms_leave(&alarms);
 }
 
-/* Timers that are armed together, each nearer than the one before. */
+/* Timers that are armed together, each nearer than the one before: the alarm is for the first. */
 static void alarm_is_set_once_for_many(struct kunit *test)
 {
-	struct twheel_config config = { .name = "kunit-alarm" };
-	struct probe *p = probes_new(test, 16);
-	struct twheel_item *items;
+	struct twheel *wheel = wheel_new(test, NULL);
+	struct probe *p = probes_new(test, wheel, 16, probe_fire);
+	u64 now = twheel_now(wheel);
+	struct twheel_item items[16];
 	struct alarms alarms = { };
-	struct twheel *wheel;
 	unsigned int i;
-	u64 now;
 
-	items = test_memory(test, 16 * sizeof(*items));
 	alarms_watch(test, &alarms);
-	wheel = wheel_new(test, &config);
-	now = twheel_now(wheel);
 	for (i = 0; i < 16; i++) {
-		probe_init(&p[i], wheel, probe_fire);
 		items[i].timer = &p[i].timer;
 		items[i].deadline_ns = now + (16 - i) * HOUR;
 	}
-	alarms.timer = tw_clock_hrtimer(&READ_ONCE(p->timer.base)->clock);
+	alarms.timer = tw_clock_hrtimer(probe_clock(p));
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 16), 16);
 	KUNIT_EXPECT_EQ(test, alarms.started, 1);
-	/* And for the first of them. */
-	KUNIT_EXPECT_LE(test, ktime_to_ns(hrtimer_get_expires(alarms.timer)),
-			now + HOUR + MS);
+	KUNIT_EXPECT_LE(test, ktime_to_ns(hrtimer_get_expires(alarms.timer)), now + HOUR + MS);
 	alarms_leave(&alarms);
-}
-#else
-static void alarm_is_set_when_needed(struct kunit *test)
-{
-	kunit_skip(test, "nothing is traced");
-}
-
-static void alarm_that_is_due_is_left(struct kunit *test)
-{
-	kunit_skip(test, "nothing is traced");
-}
-
-static void alarm_is_set_once_for_many(struct kunit *test)
-{
-	kunit_skip(test, "nothing is traced");
-}
-#endif
-
-/* Whether a timer has fired so often, or does so soon. */
-static bool probe_fired_often(const struct probe *p, unsigned int count)
-{
-	return await(READ_ONCE(p->fired) >= count);
 }
 
 static void no_alarm_after_the_last(struct kunit *test)
 {
-	struct twheel_config config = { .name = "kunit-alarm" };
-	struct twheel *wheel = wheel_new(test, &config);
-	struct probe *p = probes_new(test, 1);
+	struct probe *p = probes_new(test, wheel_new(test, NULL), 1, probe_fire);
 	const struct hrtimer *alarm;
 
-	probe_init(p, wheel, probe_fire);
 	twheel_arm(&p->timer, MS);
-	alarm = tw_clock_hrtimer(&READ_ONCE(p->timer.base)->clock);
-	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 1));
+	alarm = tw_clock_hrtimer(probe_clock(p));
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->fired) >= 1));
 	/* It is active for as long as the pass lasts. */
 	KUNIT_EXPECT_TRUE(test, await(!hrtimer_active(alarm)));
 }
@@ -293,15 +261,11 @@ static void sleeper_fire(struct twheel_timer *timer)
 
 static void work_may_always_sleep(struct kunit *test)
 {
-	struct twheel_config config = {
-		.name = "kunit-work", .context = TWHEEL_CONTEXT_WORK,
-	};
-	struct twheel *wheel = wheel_new(test, &config);
-	struct probe *p = probes_new(test, 1);
+	struct twheel *wheel = wheel_with(test, .context = TWHEEL_CONTEXT_WORK);
+	struct probe *p = probes_new(test, wheel, 1, sleeper_fire);
 
-	probe_init(p, wheel, sleeper_fire);
 	twheel_arm(&p->timer, MS);
-	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 10));
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->fired) >= 10));
 	KUNIT_EXPECT_EQ(test, p->result, 0);
 }
 
@@ -318,23 +282,20 @@ static void blocker_work(struct work_struct *work)
 /* What waits in a work queue is taken out of it. */
 static void stop_takes_back_its_work(struct kunit *test)
 {
-	struct twheel_config config = {
-		.name = "kunit-stop", .context = TWHEEL_CONTEXT_WORK,
-	};
-	struct probe *p = probes_new(test, 1);
+	struct workqueue_struct *queue = alloc_ordered_workqueue("kunit-stop", 0);
 	struct work_struct *work;
 	struct blocker blocker;
 	struct twheel *wheel;
+	struct probe *p;
 
-	config.workqueue = alloc_ordered_workqueue("kunit-stop", 0);
-	KUNIT_ASSERT_NOT_NULL(test, config.workqueue);
-	wheel = wheel_new(test, &config);
+	KUNIT_ASSERT_NOT_NULL(test, queue);
+	wheel = wheel_with(test, .context = TWHEEL_CONTEXT_WORK, .workqueue = queue);
+	p = probes_new(test, wheel, 1, probe_fire);
 	init_completion(&blocker.go);
 	INIT_WORK_ONSTACK(&blocker.work, blocker_work);
-	queue_work(config.workqueue, &blocker.work);
-	probe_init(p, wheel, probe_fire);
+	queue_work(queue, &blocker.work);
 	twheel_arm(&p->timer, MS);
-	work = &READ_ONCE(p->timer.base)->clock.work;
+	work = &probe_clock(p)->work;
 	KUNIT_EXPECT_TRUE(test, await(work_pending(work)));
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
 	KUNIT_EXPECT_FALSE(test, work_pending(work));
@@ -342,7 +303,7 @@ static void stop_takes_back_its_work(struct kunit *test)
 	flush_work(&blocker.work);
 	destroy_work_on_stack(&blocker.work);
 	wheel_end(test, wheel);
-	destroy_workqueue(config.workqueue);
+	destroy_workqueue(queue);
 	KUNIT_EXPECT_EQ(test, p->fired, 0);
 }
 
@@ -363,20 +324,14 @@ static void late_fire(struct twheel_timer *timer)
  */
 static u64 late_together(struct kunit *test, enum twheel_context context, unsigned int n)
 {
-	struct twheel_config config = {
-		.name = "kunit-late", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
-		.context = context,
-	};
-	struct probe *p = probes_new(test, n);
+	struct twheel *wheel = wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
+					  .context = context);
+	struct probe *p = probes_new(test, wheel, n, late_fire);
 	struct twheel_stats stats;
-	struct twheel *wheel;
 	unsigned int i;
 
-	wheel = wheel_new(test, &config);
-	for (i = 0; i < n; i++) {
-		probe_init(&p[i], wheel, late_fire);
+	for (i = 0; i < n; i++)
 		twheel_arm_at(&p[i].timer, 10 * MS);
-	}
 	late_step = MS;
 	twheel_advance(wheel, 10 * MS);
 	twheel_get_stats(wheel, &stats);
@@ -408,20 +363,14 @@ static void ticker_fire(struct twheel_timer *timer)
 /* On its own CPU an alarm goes on: another hrtimer would take 300 instructions more. */
 static void alarm_of_a_cpu_goes_on(struct kunit *test)
 {
-	struct twheel_config config = { .name = "kunit-core", .percpu = true };
-	struct probe *p = probes_new(test, 1);
-	const struct tw_clock *clock;
-	struct twheel *wheel;
+	struct probe *p = probes_new(test, wheel_with(test, .percpu = true), 1, ticker_fire);
 	const struct tw_alarm *alarm;
 
-	wheel = wheel_new(test, &config);
-	probe_init(p, wheel, ticker_fire);
 	twheel_arm(&p->timer, HOUR);
-	clock = &READ_ONCE(p->timer.base)->clock;
-	alarm = READ_ONCE(clock->alarm);
+	alarm = READ_ONCE(probe_clock(p)->alarm);
 	twheel_modify(&p->timer, MS);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->fired) == 4));
-	KUNIT_EXPECT_PTR_EQ(test, READ_ONCE(clock->alarm), alarm);
+	KUNIT_EXPECT_PTR_EQ(test, READ_ONCE(probe_clock(p)->alarm), alarm);
 }
 
 /* Of the longest tick, the last boundary that a clock can reach. */
@@ -430,13 +379,12 @@ static void last_deadline_is_kept(struct kunit *test)
 	const u64 tick_ns = TWHEEL_TICK_MAX;
 	const u64 deadline = div64_u64(TWHEEL_NEVER - 1, tick_ns) * tick_ns;
 	struct twheel *wheel = virtual_wheel(test, tick_ns, 0);
-	struct probe *p = probes_new(test, 2);
+	struct probe *p = probes_new(test, wheel, 2, probe_fire);
 	unsigned int i;
 
 	/* From far away, a timer would get its last bucket by another function. */
 	wheel_run_until(wheel, deadline - 3 * tick_ns);
 	for (i = 0; i < 2; i++) {
-		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm_at(&p[i].timer, deadline);
 	}
 	wheel_run_until(wheel, deadline - 1);
@@ -444,16 +392,6 @@ static void last_deadline_is_kept(struct kunit *test)
 	wheel_run_until(wheel, deadline);
 	KUNIT_EXPECT_EQ(test, p[0].fired, 1);
 	KUNIT_EXPECT_EQ(test, p[1].fired, 1);
-}
-
-static void context_is_one_there_is(struct kunit *test)
-{
-	struct twheel_config config = { .name = "kunit-core" };
-
-	config.context = TWHEEL_CONTEXT_WORK;
-	KUNIT_EXPECT_TRUE(test, tw_base_valid(&config));
-	config.context = TWHEEL_CONTEXT_WORK + 1;
-	KUNIT_EXPECT_FALSE(test, tw_base_valid(&config));
 }
 
 static struct kunit_case core_cases[] = {
@@ -467,7 +405,6 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(alarm_of_a_cpu_goes_on),
 	KUNIT_CASE(slow_callback_leaves_half),
 	KUNIT_CASE(last_deadline_is_kept),
-	KUNIT_CASE(context_is_one_there_is),
 	{ }
 };
 

@@ -30,12 +30,11 @@ static void occupied_buckets_are_counted(struct kunit *test)
 	/* One bucket of level 0, and two of level 1, one of them with two timers. */
 	static const u64 delays[] = { 3, 2000, 2001, 9000 };
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *probes = probes_new(test, ARRAY_SIZE(delays));
+	struct probe *probes = probes_new(test, wheel, ARRAY_SIZE(delays), probe_fire);
 	unsigned int buckets[TWHEEL_LEVELS_MAX];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(delays); i++) {
-		probe_init(&probes[i], wheel, probe_fire);
 		twheel_arm(&probes[i].timer, delays[i] * MS);
 	}
 	tw_instance_occupied(wheel, buckets);

@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "probe.h"
 
-static struct twheel *virtual_wheel_make(struct kunit *test, u64 tick_ns, u64 start_ns,
-					 unsigned int max_pending)
-{
-	struct twheel_config config = {
-		.clock		= TWHEEL_CLOCK_VIRTUAL,
-		.tick_ns	= tick_ns,
-		.start_ns	= start_ns,
-		.max_pending	= max_pending,
-	};
-
-	return wheel_new(test, &config);
-}
 
 struct twheel *virtual_wheel(struct kunit *test, u64 tick_ns, u64 start_ns)
 {
-	return virtual_wheel_make(test, tick_ns, start_ns, 0);
+	return wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = tick_ns,
+			  .start_ns = start_ns);
 }
 
 struct twheel *virtual_wheel_for_one(struct kunit *test, struct probe *intruder)
 {
-	struct twheel *wheel = virtual_wheel_make(test, MS, 0, 1);
+	struct twheel *wheel = wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
+					  .max_pending = 1);
 
 	probe_init(intruder, wheel, probe_fire);
 	return wheel;
@@ -50,11 +40,13 @@ void probe_init(struct probe *probe, struct twheel *wheel, twheel_fn fn)
 		twheel_timer_init(&probe->timer, wheel, fn);
 }
 
-struct probe *probes_new(struct kunit *test, unsigned int n)
+struct probe *probes_new(struct kunit *test, struct twheel *wheel, unsigned int n, twheel_fn fn)
 {
-	struct probe *probes;
+	struct probe *probes = test_memory(test, n * sizeof(*probes));
+	unsigned int i;
 
-	probes = test_memory(test, n * sizeof(*probes));
+	for (i = 0; i < n; i++)
+		probe_init(&probes[i], wheel, fn);
 	return probes;
 }
 

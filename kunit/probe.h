@@ -28,7 +28,8 @@ struct probe {
 struct twheel *virtual_wheel(struct kunit *test, u64 tick_ns, u64 start_ns);
 /* A wheel with a limit of one timer, and a probe to use that up. */
 struct twheel *virtual_wheel_for_one(struct kunit *test, struct probe *intruder);
-struct probe *probes_new(struct kunit *test, unsigned int n);
+/* So many, with that callback. */
+struct probe *probes_new(struct kunit *test, struct twheel *wheel, unsigned int n, twheel_fn fn);
 void probe_init(struct probe *probe, struct twheel *wheel, twheel_fn fn);
 
 /* The plain callback: counts. */

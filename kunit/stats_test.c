@@ -38,12 +38,11 @@ static void wheel_expect_stats(struct kunit *test, struct twheel *wheel, u64 arm
 static void ends_in_one_way(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *p = probes_new(test, 6);
+	struct probe *p = probes_new(test, wheel, 6, probe_fire);
 	unsigned int i;
 
 	wheel_expect_stats(test, wheel, 0, 0, 0, 0);
 	for (i = 0; i < 6; i++) {
-		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm(&p[i].timer, (i + 1) * MS);
 	}
 	wheel_expect_stats(test, wheel, 6, 0, 0, 0);
@@ -97,12 +96,11 @@ static void extended_when_found(struct kunit *test)
 static void extended_far_away(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *p = probes_new(test, 20);
+	struct probe *p = probes_new(test, wheel, 20, probe_fire);
 	unsigned int i;
 
 	/* So many that the engine does not search the bucket for the first one. */
 	for (i = 0; i < 20; i++) {
-		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm_at(&p[i].timer, 30000 * MS + i);
 	}
 	for (i = 0; i < 12; i++)
@@ -149,12 +147,11 @@ static void cascades_a_level_each(struct kunit *test)
 static void a_lone_timer_does_not_cascade(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe p;
+	struct probe *p = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&p, wheel, probe_fire);
-	twheel_arm(&p.timer, 500000 * MS);
+	twheel_arm(&p->timer, 500000 * MS);
 	wheel_run_until(wheel, 500000 * MS);
-	KUNIT_EXPECT_EQ(test, p.fired, 1);
+	KUNIT_EXPECT_EQ(test, p->fired, 1);
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).cascades, 0);
 }
 
@@ -173,16 +170,12 @@ static void probe_take_little_time(struct twheel_timer *timer)
 /* 32 callbacks are no reason to look at the clock: process context has 10 ms. */
 static void work_has_more_time(struct kunit *test)
 {
-	struct twheel_config config = {
-		.name = "kunit-stats", .clock = TWHEEL_CLOCK_VIRTUAL,
-		.context = TWHEEL_CONTEXT_WORK,
-	};
-	struct twheel *wheel = wheel_new(test, &config);
-	struct probe *p = probes_new(test, 640);
+	struct twheel *wheel = wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL,
+					  .context = TWHEEL_CONTEXT_WORK);
+	struct probe *p = probes_new(test, wheel, 640, probe_take_little_time);
 	unsigned int i;
 
 	for (i = 0; i < 640; i++) {
-		probe_init(&p[i], wheel, probe_take_little_time);
 		twheel_arm(&p[i].timer, MS);
 	}
 	twheel_advance(wheel, MS);
@@ -195,11 +188,10 @@ static void passes_end_by_time(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
 	unsigned int n = 100, i;
-	struct probe *p = probes_new(test, n);
+	struct probe *p = probes_new(test, wheel, n, probe_take_time);
 	u64 passes, exhausted;
 
 	for (i = 0; i < n; i++) {
-		probe_init(&p[i], wheel, probe_take_time);
 		twheel_arm(&p[i].timer, MS);
 	}
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, 0);
@@ -231,10 +223,9 @@ static void no_pass_for_the_next_round(struct kunit *test)
 	struct twheel *wheel = wheel_of_test(test);
 	/* A pass looks at the clock after so many callbacks. */
 	unsigned int n = 32, i;
-	struct probe *p = probes_new(test, n);
+	struct probe *p = probes_new(test, wheel, n, probe_take_part);
 
 	for (i = 0; i < n; i++) {
-		probe_init(&p[i], wheel, probe_take_part);
 		twheel_arm(&p[i].timer, MS);
 	}
 	twheel_advance(wheel, MS);
@@ -261,14 +252,13 @@ static void late_to_the_bucket(struct kunit *test)
 	struct twheel_stats before, after;
 	u64 now = 100 * DAY;
 	unsigned int i, j;
-	struct probe p;
+	struct probe *p = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&p, wheel, probe_fire);
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		/* Off a tick boundary: on one, a lateness of 0 counts as 1 ns. */
 		now += DAY + 1;
 		before = wheel_stats(wheel);
-		twheel_arm_at(&p.timer, now - cases[i].late);
+		twheel_arm_at(&p->timer, now - cases[i].late);
 		twheel_advance(wheel, now);
 		after = wheel_stats(wheel);
 		KUNIT_EXPECT_EQ(test, after.fired, before.fired + 1);
@@ -287,10 +277,9 @@ static void late_by_one_at_least(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
 	struct twheel_stats stats;
-	struct probe p;
+	struct probe *p = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&p, wheel, probe_fire);
-	twheel_arm_at(&p.timer, 10 * MS);
+	twheel_arm_at(&p->timer, 10 * MS);
 	twheel_advance(wheel, 10 * MS);
 	stats = wheel_stats(wheel);
 	KUNIT_EXPECT_EQ(test, stats.late[0], 1);
@@ -301,46 +290,30 @@ static void late_by_one_at_least(struct kunit *test)
 static void late_after_an_extension(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe p;
+	struct probe *p = probes_new(test, wheel, 1, probe_fire);
 
-	probe_init(&p, wheel, probe_fire);
-	twheel_arm_at(&p.timer, 10 * MS);
-	twheel_extend_at(&p.timer, 20 * MS);
+	twheel_arm_at(&p->timer, 10 * MS);
+	twheel_extend_at(&p->timer, 20 * MS);
 	twheel_advance(wheel, 15 * MS);
 	twheel_advance(wheel, 20 * MS + 77);
-	KUNIT_EXPECT_EQ(test, p.fired, 1);
+	KUNIT_EXPECT_EQ(test, p->fired, 1);
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).late_sum, 77);
-}
-
-static struct twheel *wheel_of_config(struct kunit *test,
-				      const struct twheel_config *config)
-{
-	struct twheel *wheel = wheel_new(test, config);
-
-	return wheel;
 }
 
 /* Counters are summed over the bases of all CPUs, in each context. */
 static void all_bases_together(struct kunit *test)
 {
-	struct twheel_config config = {
-		.name = "kunit", .clock = TWHEEL_CLOCK_VIRTUAL, .percpu = true,
-	};
-	struct probe *p = probes_new(test, nr_cpu_ids);
-	struct twheel *wheel;
-	unsigned int n;
+	unsigned int n = num_possible_cpus();
+	enum twheel_context context;
 	int cpu;
 
-	for (config.context = TWHEEL_CONTEXT_SOFTIRQ;
-	     config.context <= TWHEEL_CONTEXT_WORK; config.context++) {
-		wheel = wheel_of_config(test, &config);
-		n = 0;
-		for_each_possible_cpu(cpu) {
-			probe_init(&p[cpu], wheel, probe_fire);
-			KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&p[cpu].timer,
-							       cpu, 5 * MS), 0);
-			n++;
-		}
+	for (context = TWHEEL_CONTEXT_SOFTIRQ; context <= TWHEEL_CONTEXT_WORK; context++) {
+		struct twheel *wheel = wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL,
+						  .percpu = true, .context = context);
+		struct probe *p = probes_new(test, wheel, nr_cpu_ids, probe_fire);
+
+		for_each_possible_cpu(cpu)
+			KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&p[cpu].timer, cpu, 5 * MS), 0);
 		wheel_expect_stats(test, wheel, n, 0, 0, 0);
 		twheel_advance(wheel, 5 * MS + 3);
 		wheel_expect_stats(test, wheel, n, n, 0, 0);
@@ -352,17 +325,12 @@ static void all_bases_together(struct kunit *test)
 
 static void each_bucket_is_counted(struct kunit *test)
 {
-	static const struct twheel_config config = {
-		.name = "few", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS, .slots = 8,
-	};
-	struct twheel *wheel = wheel_new(test, &config);
-	struct probe *probe = probes_new(test, 3);
+	struct twheel *wheel = wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
+					  .slots = 8);
+	struct probe *probe = probes_new(test, wheel, 3, probe_fire);
 	unsigned int buckets[TWHEEL_LEVELS_MAX];
 	unsigned int tick, level;
 
-	probe_init(&probe[0], wheel, probe_fire);
-	probe_init(&probe[1], wheel, probe_fire);
-	probe_init(&probe[2], wheel, probe_fire);
 	/* A level has 16 buckets. Level 0 has a timer and level 1 two, in each bucket. */
 	for (tick = 1; tick <= 160; tick++) {
 		twheel_arm_at(&probe[0].timer, (u64)tick * MS);

@@ -25,81 +25,79 @@ static void where_a_timer_goes(struct kunit *test)
 {
 	struct twheel *wheel;
 	struct tracer seen;
-	struct probe p;
+	struct probe *p;
 
 	wheel = tracer_wheel(test, &seen);
 	tracer_start_all(test, &seen);
-	probe_init(&p, wheel, probe_fire);
+	p = probes_new(test, wheel, 1, probe_fire);
 	twheel_advance(wheel, 100 * MS);
-	twheel_arm_at(&p.timer, 110 * MS);
+	twheel_arm_at(&p->timer, 110 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_ARM], 1);
-	expect_bucket(test, &seen, &p, 110 * MS, 110);
+	expect_bucket(test, &seen, p, 110 * MS, 110);
 	KUNIT_EXPECT_EQ(test, seen.level, 0);
 	/* Nearer, and between two ticks. */
-	twheel_modify_at(&p.timer, 105 * MS + 1);
+	twheel_modify_at(&p->timer, 105 * MS + 1);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_MODIFY], 1);
-	expect_bucket(test, &seen, &p, 105 * MS + 1, 106);
+	expect_bucket(test, &seen, p, 105 * MS + 1, 106);
 	KUNIT_EXPECT_EQ(test, seen.level, 0);
 	/* Later: it stays in its bucket. */
-	twheel_extend_at(&p.timer, 120 * MS);
+	twheel_extend_at(&p->timer, 120 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_EXTEND], 0);
-	twheel_extend(&p.timer, 30 * MS + 1);
+	twheel_extend(&p->timer, 30 * MS + 1);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_EXTEND], 1);
-	expect_bucket(test, &seen, &p, 130 * MS + 1, 131);
-	twheel_modify_at(&p.timer, 140 * MS);
+	expect_bucket(test, &seen, p, 130 * MS + 1, 131);
+	twheel_modify_at(&p->timer, 140 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_EXTEND], 2);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_MODIFY], 1);
-	expect_bucket(test, &seen, &p, 140 * MS, 140);
-	twheel_cancel(&p.timer);
+	expect_bucket(test, &seen, p, 140 * MS, 140);
+	twheel_cancel(&p->timer);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CANCEL], 1);
-	expect_bucket(test, &seen, &p, 140 * MS, 140);
-	twheel_cancel(&p.timer);
+	expect_bucket(test, &seen, p, 140 * MS, 140);
+	twheel_cancel(&p->timer);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CANCEL], 1);
 
 	/* Four laps of 16 ticks are level 0, what has passed is on none. */
-	twheel_arm_at(&p.timer, 163 * MS);
+	twheel_arm_at(&p->timer, 163 * MS);
 	KUNIT_EXPECT_EQ(test, seen.level, 0);
-	twheel_cancel(&p.timer);
-	twheel_arm_at(&p.timer, 164 * MS);
+	twheel_cancel(&p->timer);
+	twheel_arm_at(&p->timer, 164 * MS);
 	KUNIT_EXPECT_EQ(test, seen.level, 1);
-	twheel_modify_at(&p.timer, 101 * MS);
+	twheel_modify_at(&p->timer, 101 * MS);
 	KUNIT_EXPECT_EQ(test, seen.level, 0);
-	twheel_modify_at(&p.timer, 100 * MS);
+	twheel_modify_at(&p->timer, 100 * MS);
 	KUNIT_EXPECT_EQ(test, seen.level, -1);
-	twheel_cancel(&p.timer);
-	twheel_arm_at(&p.timer, 50 * MS);
+	twheel_cancel(&p->timer);
+	twheel_arm_at(&p->timer, 50 * MS);
 	KUNIT_EXPECT_EQ(test, seen.level, -1);
-	expect_bucket(test, &seen, &p, 50 * MS, 50);
-	twheel_cancel(&p.timer);
+	expect_bucket(test, &seen, p, 50 * MS, 50);
+	twheel_cancel(&p->timer);
 
-	twheel_arm_at(&p.timer, 150 * MS - 1);
+	twheel_arm_at(&p->timer, 150 * MS - 1);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_UNFIRED], 1);
-	expect_bucket(test, &seen, &p, 150 * MS - 1, 150);
+	expect_bucket(test, &seen, p, 150 * MS - 1, 150);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	tracer_stop_all(&seen);
-	twheel_timer_destroy_on_stack(&p.timer);
 }
 
 static void move_to_another_cpu(struct kunit *test)
 {
 	struct twheel *wheel;
 	struct tracer seen;
-	struct probe p;
+	struct probe *p;
 
 	test_needs_two_cpus(test);
 	wheel = tracer_wheel_with(test, &seen, true, TWHEEL_CONTEXT_SOFTIRQ);
 	tracer_start(test, &seen, EVENT_MODIFY);
-	probe_init(&p, wheel, probe_fire);
-	twheel_arm_on_at(&p.timer, cpu_first(), 20 * MS);
+	p = probes_new(test, wheel, 1, probe_fire);
+	twheel_arm_on_at(&p->timer, cpu_first(), 20 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_MODIFY], 0);
-	twheel_arm_on_at(&p.timer, cpu_last(), 30 * MS);
+	twheel_arm_on_at(&p->timer, cpu_last(), 30 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_MODIFY], 1);
-	expect_bucket(test, &seen, &p, 30 * MS, 30);
+	expect_bucket(test, &seen, p, 30 * MS, 30);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	tracer_stop(&seen, EVENT_MODIFY);
-	twheel_cancel(&p.timer);
-	twheel_timer_destroy_on_stack(&p.timer);
+	twheel_cancel(&p->timer);
 }
 
 static void trace_busy(struct twheel_timer *timer)
@@ -111,16 +109,16 @@ static void when_a_callback_runs(struct kunit *test)
 {
 	struct twheel *wheel;
 	struct tracer seen;
-	struct probe p;
+	struct probe *p;
 	u64 before;
 
 	wheel = tracer_wheel(test, &seen);
-	probe_init(&p, wheel, trace_busy);
+	p = probes_new(test, wheel, 1, trace_busy);
 	tracer_start(test, &seen, EVENT_ENTRY);
-	twheel_arm_at(&p.timer, 10 * MS + 1);
+	twheel_arm_at(&p->timer, 10 * MS + 1);
 	twheel_advance(wheel, 15 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_ENTRY], 1);
-	KUNIT_EXPECT_PTR_EQ(test, seen.timer, &p.timer);
+	KUNIT_EXPECT_PTR_EQ(test, seen.timer, &p->timer);
 	KUNIT_EXPECT_PTR_EQ(test, seen.function, (const void *)trace_busy);
 	KUNIT_EXPECT_EQ(test, seen.deadline, 10 * MS + 1);
 	KUNIT_EXPECT_EQ(test, seen.now, 15 * MS);
@@ -129,17 +127,16 @@ static void when_a_callback_runs(struct kunit *test)
 	seen.timer = NULL;
 	seen.function = NULL;
 	tracer_start(test, &seen, EVENT_EXIT);
-	twheel_arm_at(&p.timer, 20 * MS);
+	twheel_arm_at(&p->timer, 20 * MS);
 	before = ktime_get_ns();
 	twheel_advance(wheel, 20 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_EXIT], 1);
-	KUNIT_EXPECT_PTR_EQ(test, seen.timer, &p.timer);
+	KUNIT_EXPECT_PTR_EQ(test, seen.timer, &p->timer);
 	KUNIT_EXPECT_PTR_EQ(test, seen.function, (const void *)trace_busy);
 	KUNIT_EXPECT_GE(test, seen.took, 300 * US);
 	KUNIT_EXPECT_LE(test, seen.took, ktime_get_ns() - before);
 	tracer_stop(&seen, EVENT_EXIT);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
-	twheel_timer_destroy_on_stack(&p.timer);
 }
 
 static enum twheel_next trace_beat(struct twheel_periodic *periodic)
@@ -192,12 +189,12 @@ static void policies_name_their_users(struct kunit *test)
 }
 
 /* Twenty timers in one bucket of level 1, of which so many are extended. */
-static void trace_crowd(struct twheel *wheel, struct probe *p, unsigned int extended)
+static void trace_crowd(struct kunit *test, struct twheel *wheel, unsigned int extended)
 {
+	struct probe *p = probes_new(test, wheel, 20, probe_fire);
 	unsigned int i;
 
 	for (i = 0; i < 20; i++) {
-		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm_at(&p[i].timer, (80 + i % 16) * MS);
 		if (i < extended)
 			twheel_extend_at(&p[i].timer, 1000 * MS);
@@ -223,45 +220,42 @@ static void timeout_is_set_before_the_deadline(struct kunit *test)
 	tracer_stop(&seen, EVENT_MODIFY);
 }
 
-static void what_moves(struct kunit *test)
+/* One of the two events alone. */
+static void one_event_moves(struct kunit *test, enum event event, u64 timers, u64 levels)
 {
-	struct probe *p = probes_new(test, 20);
 	struct twheel_stats stats;
 	struct twheel *wheel;
 	struct tracer seen;
+
+	wheel = tracer_wheel(test, &seen);
+	tracer_start(test, &seen, event);
+	trace_crowd(test, wheel, 5);
+	wheel_run_until(wheel, 64 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[event], 1);
+	KUNIT_EXPECT_EQ(test, seen.levels, levels);
+	KUNIT_EXPECT_EQ(test, seen.tick, 64);
+	KUNIT_EXPECT_EQ(test, seen.cascaded + seen.requeued, timers);
+	wheel_run_until(wheel, 1000 * MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, seen.cascaded + seen.requeued,
+			event == EVENT_CASCADE ? stats.cascades : stats.requeued);
+	tracer_stop(&seen, event);
+}
+
+static void what_moves(struct kunit *test)
+{
+	struct twheel *wheel;
+	struct tracer seen;
+	struct probe *p;
 	unsigned int i;
 
-	/* Either event alone, and both. */
-	wheel = tracer_wheel(test, &seen);
-	tracer_start(test, &seen, EVENT_CASCADE);
-	trace_crowd(wheel, p, 5);
-	wheel_run_until(wheel, 64 * MS);
-	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CASCADE], 1);
-	KUNIT_EXPECT_EQ(test, seen.levels, BIT_ULL(1));
-	KUNIT_EXPECT_EQ(test, seen.tick, 64);
-	KUNIT_EXPECT_EQ(test, seen.cascaded, 15);
-	wheel_run_until(wheel, 1000 * MS);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, seen.cascaded, stats.cascades);
-	tracer_stop(&seen, EVENT_CASCADE);
-
-	wheel = tracer_wheel(test, &seen);
-	tracer_start(test, &seen, EVENT_REQUEUE);
-	trace_crowd(wheel, p, 5);
-	wheel_run_until(wheel, 64 * MS);
-	KUNIT_EXPECT_EQ(test, seen.count[EVENT_REQUEUE], 1);
-	KUNIT_EXPECT_EQ(test, seen.tick, 64);
-	KUNIT_EXPECT_EQ(test, seen.requeued, 5);
-	wheel_run_until(wheel, 1000 * MS);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, seen.requeued, stats.requeued);
-	tracer_stop(&seen, EVENT_REQUEUE);
+	one_event_moves(test, EVENT_CASCADE, 15, BIT_ULL(1));
+	one_event_moves(test, EVENT_REQUEUE, 5, 0);
 
 	/* Timers that are due, and extended at the last moment, tell so one by one. */
 	wheel = tracer_wheel(test, &seen);
 	tracer_start_all(test, &seen);
-	probe_init(&p[0], wheel, probe_fire);
-	probe_init(&p[1], wheel, probe_fire);
+	p = probes_new(test, wheel, 2, probe_fire);
 	twheel_arm_at(&p[0].timer, 10 * MS);
 	twheel_arm_at(&p[1].timer, 10 * MS);
 	for (i = 1; i < 4; i++) {
@@ -283,14 +277,14 @@ static void what_moves(struct kunit *test)
  */
 static void back_while_timers_move(struct kunit *test, enum event event, unsigned int extended)
 {
-	struct probe *p = probes_new(test, 20);
 	struct twheel *wheel;
 	struct tracer seen;
+	struct probe *p;
 	unsigned int i;
 
 	wheel = tracer_wheel_with(test, &seen, false, TWHEEL_CONTEXT_WORK);
+	p = probes_new(test, wheel, 20, probe_fire);
 	for (i = 0; i < 20; i++) {
-		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm_at(&p[i].timer, 80 * MS);
 	}
 	/* That takes them to level 0. */
@@ -321,16 +315,14 @@ static void clock_set_back_while_timers_move(struct kunit *test)
 /* An arm moves the position forward over a bucket of an upper level, between passes. */
 static void what_an_arm_moves(struct kunit *test)
 {
-	struct probe *p = probes_new(test, 3);
 	struct twheel_stats stats;
 	struct twheel *wheel;
 	struct tracer seen;
+	struct probe *p;
 
 	wheel = tracer_wheel(test, &seen);
 	tracer_start_all(test, &seen);
-	probe_init(&p[0], wheel, probe_fire);
-	probe_init(&p[1], wheel, probe_fire);
-	probe_init(&p[2], wheel, probe_fire);
+	p = probes_new(test, wheel, 3, probe_fire);
 	twheel_arm_at(&p[0].timer, 95 * MS);
 	twheel_arm_at(&p[1].timer, 94 * MS);
 	/* The wheel sleeps until tick 94. The clock goes to 90, and no pass runs. */
@@ -352,7 +344,6 @@ static void what_an_arm_moves(struct kunit *test)
 
 static void what_a_pass_has_done(struct kunit *test)
 {
-	struct probe *p = probes_new(test, 20);
 	struct twheel_stats stats;
 	struct twheel *wheel;
 	struct tracer seen;
@@ -360,7 +351,7 @@ static void what_a_pass_has_done(struct kunit *test)
 	u64 before;
 
 	wheel = tracer_wheel(test, &seen);
-	trace_crowd(wheel, p, 5);
+	trace_crowd(test, wheel, 5);
 	twheel_advance(wheel, 70 * MS);
 	twheel_get_stats(wheel, &stats);
 	/* Tracing that begins later tells of the passes from then on. */
@@ -389,15 +380,15 @@ static void what_a_pass_has_done(struct kunit *test)
 
 static void a_pass_that_is_exhausted(struct kunit *test)
 {
-	struct probe *p = probes_new(test, 40);
 	struct twheel *wheel;
 	struct tracer seen;
+	struct probe *p;
 	unsigned int i;
 
 	wheel = tracer_wheel(test, &seen);
 	tracer_start(test, &seen, EVENT_PASS);
+	p = probes_new(test, wheel, 40, trace_busy);
 	for (i = 0; i < 40; i++) {
-		probe_init(&p[i], wheel, trace_busy);
 		twheel_arm_at(&p[i].timer, 10 * MS);
 	}
 	/* A pass looks at the clock after 32 callbacks: its time is over by then. */

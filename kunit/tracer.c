@@ -33,50 +33,27 @@ static void seen_word(struct tracer *seen, enum event event, const struct tw_whe
 	if (!seen_event(seen, event, wheel, name))
 		return;
 	seen_timer(seen, timer, function);
+	if (event == EVENT_MODIFY && seen->watch)
+		seen->timeout = atomic64_read(&seen->watch->timeout);
 	seen->deadline = deadline;
 	seen->tick = tw_wheel_ceil(w, word);
 	seen->level = seen->tick <= w->horizon ?
 		      -1 : tw_wheel_find_row((struct tw_wheel *)w, seen->tick)->level;
 }
 
-static void on_arm(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
-		   const struct twheel_timer *timer, const void *function,
-		   u64 deadline_ns, u64 word)
-{
-	seen_word(data, EVENT_ARM, w, wheel, name, timer, function, deadline_ns, word);
+#define TRACER_OF_WORD(on_event, event)						\
+static void on_event(void *data, const struct tw_wheel *w, u32 wheel, const char *name,	\
+		 const struct twheel_timer *timer, const void *function, u64 deadline_ns,	\
+		 u64 word)									\
+{												\
+	seen_word(data, event, w, wheel, name, timer, function, deadline_ns, word);	\
 }
 
-static void on_modify(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
-		      const struct twheel_timer *timer, const void *function,
-		      u64 deadline_ns, u64 word)
-{
-	struct tracer *seen = data;
-
-	seen_word(seen, EVENT_MODIFY, w, wheel, name, timer, function, deadline_ns, word);
-	if (wheel == seen->id && seen->watch)
-		seen->timeout = atomic64_read(&seen->watch->timeout);
-}
-
-static void on_extend(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
-		      const struct twheel_timer *timer, const void *function,
-		      u64 deadline_ns, u64 word)
-{
-	seen_word(data, EVENT_EXTEND, w, wheel, name, timer, function, deadline_ns, word);
-}
-
-static void on_cancel(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
-		      const struct twheel_timer *timer, const void *function,
-		      u64 deadline_ns, u64 word)
-{
-	seen_word(data, EVENT_CANCEL, w, wheel, name, timer, function, deadline_ns, word);
-}
-
-static void on_unfired(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
-		       const struct twheel_timer *timer, const void *function,
-		       u64 deadline_ns, u64 word)
-{
-	seen_word(data, EVENT_UNFIRED, w, wheel, name, timer, function, deadline_ns, word);
-}
+TRACER_OF_WORD(on_arm, EVENT_ARM)
+TRACER_OF_WORD(on_modify, EVENT_MODIFY)
+TRACER_OF_WORD(on_extend, EVENT_EXTEND)
+TRACER_OF_WORD(on_cancel, EVENT_CANCEL)
+TRACER_OF_WORD(on_unfired, EVENT_UNFIRED)
 
 static void on_expire_entry(void *data, u32 wheel, const char *name,
 			    const struct twheel_timer *timer, const void *function,
@@ -102,6 +79,13 @@ static void on_expire_exit(void *data, u32 wheel, const char *name,
 	seen->took = took_ns;
 }
 
+static void seen_move(struct tracer *seen, u64 now_tick)
+{
+	seen->tick = now_tick;
+	if (seen->back)
+		tw_instance_set_time(seen->back, 0);
+}
+
 static void on_cascade(void *data, u32 wheel, const char *name, u64 now_tick, u64 levels,
 		       u32 timers)
 {
@@ -109,11 +93,9 @@ static void on_cascade(void *data, u32 wheel, const char *name, u64 now_tick, u6
 
 	if (!seen_event(seen, EVENT_CASCADE, wheel, name))
 		return;
-	seen->tick = now_tick;
 	seen->levels = levels;
 	seen->cascaded += timers;
-	if (seen->back)
-		tw_instance_set_time(seen->back, 0);
+	seen_move(seen, now_tick);
 }
 
 static void on_requeue(void *data, u32 wheel, const char *name, u64 now_tick, u32 timers)
@@ -122,10 +104,8 @@ static void on_requeue(void *data, u32 wheel, const char *name, u64 now_tick, u3
 
 	if (!seen_event(seen, EVENT_REQUEUE, wheel, name))
 		return;
-	seen->tick = now_tick;
 	seen->requeued += timers;
-	if (seen->back)
-		tw_instance_set_time(seen->back, 0);
+	seen_move(seen, now_tick);
 }
 
 static void on_pass(void *data, u32 wheel, const char *name,
@@ -257,19 +237,12 @@ void tracer_stop_all(struct tracer *seen)
 struct twheel *tracer_wheel_with(struct kunit *test, struct tracer *seen, bool percpu,
 				 enum twheel_context context)
 {
-	struct twheel_config config = {
-		.name		= TRACER_WHEEL,
-		.clock		= TWHEEL_CLOCK_VIRTUAL,
-		.tick_ns	= MS,
-		.slots		= 16,
-		.percpu		= percpu,
-		.context	= context,
-	};
 	struct twheel *wheel;
 
 	if (!tracer_events[EVENT_ARM].point)
 		kunit_skip(test, "there are no tracepoints");
-	wheel = wheel_new(test, &config);
+	wheel = wheel_with(test, .name = TRACER_WHEEL, .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
+			   .slots = 16, .percpu = percpu, .context = context);
 	*seen = (struct tracer) { .id = wheel->id };
 	return wheel;
 }
