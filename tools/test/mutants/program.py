@@ -24,6 +24,8 @@ PARTS = ("module", "kunit", "include", "tools/test/engine", "tools/test/library"
 # Seconds of a CPU that a case may take: as many times what the longest takes, and more.
 PATIENCE, LEAST = 4, 2
 MEMORY = 2 << 30
+# And all of them together.
+WHOLE = 600
 # Those that a scene of the explorer may take, and how many triples it tries, as make
 # interleave does.
 SCENE, TRIPLES = 60, "60"
@@ -86,6 +88,8 @@ class Program:
 
     def limit(self):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # What goes on for ever outside of a case.
+        resource.setrlimit(resource.RLIMIT_CPU, (WHOLE, WHOLE))
         # The sanitizer maps more than there is.
         if not self.sanitizers:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -128,7 +132,9 @@ class Program:
         if not run.returncode:
             return None
         lines = [line.split() for line in run.stdout.splitlines()]
-        self.last = next((words[2] for words in lines if words[:2] == ["not", "ok"]), None)
+        # The name of a case that was ended has a colon after it.
+        self.last = next((words[2].rstrip(":") for words in lines
+                          if words[:2] == ["not", "ok"]), None)
         return self.last or f"after {lines[-1][1] if lines else 'nothing'}"
 
     def plant(self, path, text):
@@ -146,9 +152,9 @@ class Explorer(Program):
     """The explorer of interleavings, which has scenes instead of cases"""
 
     def limit(self):
+        super().limit()
         # A scene takes a second.
         resource.setrlimit(resource.RLIMIT_CPU, (SCENE, SCENE))
-        super().limit()
 
     def measure(self):
         self.prepare()
