@@ -41,15 +41,13 @@ static void create_refuses(struct kunit *test)
 	bad[8].start_ns = TWHEEL_NEVER;
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		wheel = twheel_create(&bad[i]);
-		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(wheel), -EINVAL,
-				    "bad[%u]", i);
+		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(wheel), -EINVAL, "bad[%u]", i);
 	}
 }
 
 static void owner_is_reachable(struct kunit *test)
 {
-	struct twheel_config config = { .data = test };
-	struct twheel *wheel = wheel_new(test, &config);
+	struct twheel *wheel = wheel_with(test, .data = test);
 	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
 	KUNIT_EXPECT_PTR_EQ(test, twheel_of(&probe->timer), wheel);
@@ -151,8 +149,7 @@ static void extend_only_later(struct kunit *test)
 	struct probe *probe = probes_new(test, wheel, 1, probe_fire);
 
 	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe->timer, MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_extend(&probe->timer, TWHEEL_NEVER),
-			-ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&probe->timer, TWHEEL_NEVER), -ENOENT);
 	twheel_arm(&probe->timer, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe->timer, 10 * MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe->timer, 9 * MS), 0);
@@ -294,8 +291,7 @@ static void one_alarm_per_instant(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 3 * DAY), n / 2);
 	for (i = 0; i < n; i++) {
 		KUNIT_EXPECT_EQ(test, probes[i].fired, 1);
-		KUNIT_EXPECT_EQ(test, probes[i].fired_at,
-				(i / 2 + 1) * 7200000 * MS);
+		KUNIT_EXPECT_EQ(test, probes[i].fired_at, (i / 2 + 1) * 7200000 * MS);
 	}
 }
 
@@ -325,10 +321,7 @@ static void range_picks_within(struct kunit *test)
 
 static void limit_recovers(struct kunit *test)
 {
-	struct twheel_config config = {
-		.clock = TWHEEL_CLOCK_VIRTUAL, .max_pending = 2,
-	};
-	struct twheel *wheel = wheel_new(test, &config);
+	struct twheel *wheel = wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL, .max_pending = 2);
 	struct probe p[3];
 	unsigned int i;
 

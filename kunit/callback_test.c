@@ -112,38 +112,6 @@ static void callback_frees_another(struct kunit *test)
 	kfree(probe_survivor);
 }
 
-static void probe_sync_self(struct twheel_timer *timer)
-{
-	struct probe *probe = container_of(timer, struct probe, timer);
-
-	probe_fire(timer);
-	if (probe->fired == 1) {
-		twheel_arm(timer, MS);
-		probe->result = twheel_cancel_sync(timer);
-	} else {
-		probe->result = twheel_shutdown_sync(timer);
-	}
-}
-
-static void sync_from_own_callback(struct kunit *test)
-{
-	struct twheel *wheel = wheel_of_test(test);
-	struct probe *probe = probes_new(test, wheel, 1, probe_sync_self);
-
-	twheel_arm(&probe->timer, MS);
-	wheel_run_until(wheel, MS);
-	KUNIT_EXPECT_EQ(test, probe->fired, 1);
-	KUNIT_EXPECT_EQ(test, probe->result, -EDEADLK);
-	KUNIT_EXPECT_TRUE_MSG(test, twheel_pending(&probe->timer),
-			      "the refused call has cancelled it");
-	wheel_run_until(wheel, 2 * MS);
-	KUNIT_EXPECT_EQ(test, probe->fired, 2);
-	KUNIT_EXPECT_EQ(test, probe->result, -EDEADLK);
-	KUNIT_EXPECT_EQ_MSG(test, twheel_arm(&probe->timer, MS), 0,
-			    "the refused call has shut it down");
-	twheel_cancel(&probe->timer);
-}
-
 static void probe_sync_other(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
@@ -180,8 +148,7 @@ static void shutdown_is_for_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe->timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe->timer, 0), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_arm_range(&probe->timer, MS, MS),
-			-ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_arm_range(&probe->timer, MS, MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&probe->timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_extend(&probe->timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe->timer), 0);
@@ -231,8 +198,7 @@ static void stop_hands_back(struct kunit *test)
 
 		KUNIT_EXPECT_EQ(test, probes[i].unfired, unfired);
 		KUNIT_EXPECT_EQ(test, probes[i].fired, i < 6 && i != 4);
-		KUNIT_EXPECT_EQ(test, twheel_state(&probes[i].timer) == TWHEEL_UNFIRED,
-				unfired);
+		KUNIT_EXPECT_EQ(test, twheel_state(&probes[i].timer) == TWHEEL_UNFIRED, unfired);
 	}
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 
@@ -267,29 +233,45 @@ static void end_from_where_it_hands_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), -EALREADY);
 }
 
-static void probe_stop_wheel(struct twheel_timer *timer)
+static int probe_stop_wheel(struct twheel_timer *timer)
+{
+	return twheel_stop(twheel_of(timer), NULL, NULL);
+}
+
+static int probe_destroy_wheel(struct twheel_timer *timer)
+{
+	return twheel_destroy(twheel_of(timer));
+}
+
+/* Calls that would wait for the callback that makes them. */
+static int (* const probe_waits[])(struct twheel_timer *timer) = {
+	twheel_cancel_sync, twheel_shutdown_sync, probe_stop_wheel, probe_destroy_wheel,
+};
+
+/* Its timer is pending or not by turns. */
+static void probe_wait(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
 	probe_fire(timer);
-	if (probe->fired == 1)
-		probe->result = twheel_stop(twheel_of(timer), NULL, NULL);
-	else
-		probe->result = twheel_destroy(twheel_of(timer));
+	if (probe->fired % 2)
+		twheel_arm(timer, MS);
+	probe->result = probe_waits[(probe->fired - 1) / 2](timer);
 }
 
-static void stop_from_own_callback(struct kunit *test)
+/* What is refused changes nothing: it neither cancels, nor shuts down, nor stops. */
+static void wait_in_own_callback(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_test(test);
-	struct probe *probe = probes_new(test, wheel, 1, probe_stop_wheel);
+	struct probe *probe = probes_new(test, wheel, 1, probe_wait);
+	unsigned int i;
 
-	twheel_arm(&probe->timer, MS);
-	wheel_run_until(wheel, MS);
-	KUNIT_EXPECT_EQ(test, probe->result, -EDEADLK);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, MS), 0);
-	probe->result = 0;
-	wheel_run_until(wheel, 2 * MS);
-	KUNIT_EXPECT_EQ(test, probe->result, -EDEADLK);
+	for (i = 0; i < 2 * ARRAY_SIZE(probe_waits); i++) {
+		KUNIT_EXPECT_EQ_MSG(test, twheel_arm_at(&probe->timer, (i + 1) * MS), i % 2, "%u", i);
+		wheel_run_until(wheel, (i + 1) * MS);
+		KUNIT_EXPECT_EQ(test, probe->fired, i + 1);
+		KUNIT_EXPECT_EQ_MSG(test, probe->result, -EDEADLK, "call %u", i / 2);
+	}
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe->timer, MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
 }
@@ -299,12 +281,11 @@ static struct kunit_case callback_cases[] = {
 	KUNIT_CASE(rearm_for_now_waits),
 	KUNIT_CASE(callback_frees_itself),
 	KUNIT_CASE(callback_frees_another),
-	KUNIT_CASE(sync_from_own_callback),
 	KUNIT_CASE(sync_on_another_from_callback),
 	KUNIT_CASE(shutdown_is_for_good),
 	KUNIT_CASE(stop_hands_back),
 	KUNIT_CASE(end_from_where_it_hands_back),
-	KUNIT_CASE(stop_from_own_callback),
+	KUNIT_CASE(wait_in_own_callback),
 	{ }
 };
 

@@ -119,14 +119,6 @@ static void moved_after_back(struct kunit *test)
 
 /* Whatever the steps: due is what the clock has come to, and nothing else. */
 
-static u32 back_dice(u32 *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return *seed;
-}
-
 static void one_step(struct kunit *test, struct twheel *wheel,
 		     struct probe *probes, unsigned int n, u64 to)
 {
@@ -158,18 +150,18 @@ static void steps_at_random(struct kunit *test)
 	u64 now = 1000;
 
 	for (round = 0; round < 600; round++) {
-		u32 far = 1 + back_dice(&seed) % (1U << back_dice(&seed) % 20);
+		u32 far = 1 + test_random(&seed) % (1U << test_random(&seed) % 20);
 
 		for (i = 0; i < 6; i++) {
-			struct probe *p = &probes[back_dice(&seed) % n];
-			u64 deadline = (now + back_dice(&seed) % (2 * far)) * MS;
+			struct probe *p = &probes[test_random(&seed) % n];
+			u64 deadline = (now + test_random(&seed) % (2 * far)) * MS;
 
-			if (back_dice(&seed) % 4 == 0)
+			if (test_random(&seed) % 4 == 0)
 				twheel_cancel(&p->timer);
 			else
 				twheel_arm_at(&p->timer, deadline);
 		}
-		if (back_dice(&seed) % 3 == 0)
+		if (test_random(&seed) % 3 == 0)
 			now -= min_t(u64, now, far);
 		else
 			now += far;

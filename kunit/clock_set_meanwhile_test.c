@@ -191,8 +191,7 @@ static void step_check(struct kunit *test, struct step_crowd *crowd, s64 by)
 {
 	struct twheel_stats stats;
 
-	KUNIT_EXPECT_TRUE(test, await(step_fired(crowd->timers, STEP_NEAR) >=
-				      step_due(crowd)));
+	KUNIT_EXPECT_TRUE(test, await(step_fired(crowd->timers, STEP_NEAR) >= step_due(crowd)));
 	KUNIT_EXPECT_TRUE(test, await(step_fired(&crowd->next, 1)));
 	twheel_get_stats(crowd->wheel, &stats);
 	KUNIT_EXPECT_LE(test, stats.passes, (u64)STEP_NEAR + STEP_PASSES);
@@ -293,8 +292,7 @@ static void stepped_fire(struct twheel_timer *timer)
 
 static int stepped_set_back(void *arg)
 {
-	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() -
-						4LL * NSEC_PER_SEC);
+	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() - 4LL * NSEC_PER_SEC);
 	struct stepped *stepped = arg;
 
 	if (!await(atomic_read(&stepped->inside)))
@@ -309,11 +307,8 @@ static int stepped_set_back(void *arg)
 static void step_back_amidst_a_pass(struct kunit *test, enum twheel_context context)
 {
 	struct stepped stepped = { };
-	struct twheel_config config = {
-		.name = "kunit-step", .clock = TWHEEL_CLOCK_REALTIME,
-		.context = context, .percpu = true, .data = &stepped,
-	};
-	struct twheel *wheel = wheel_new(test, &config);
+	struct twheel *wheel = wheel_with(test, .clock = TWHEEL_CLOCK_REALTIME, .context = context,
+					  .percpu = true, .data = &stepped);
 	struct twheel_stats stats;
 
 	stepped.oneshot = oneshots_new(test, wheel, 1);

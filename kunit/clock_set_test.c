@@ -78,9 +78,7 @@ static bool wall_step_back(struct kunit *test, bool percpu)
 		msleep(500);
 		KUNIT_EXPECT_TRUE_MSG(test, shots_unfired(oneshots, SOME), "early");
 		for (i = 0; i < SOME; i++)
-			KUNIT_EXPECT_GT(test,
-					twheel_remaining(&oneshots[i].timer),
-					HOUR / 2);
+			KUNIT_EXPECT_GT(test, twheel_remaining(&oneshots[i].timer), HOUR / 2);
 		wall_step(test, HOUR);
 		oneshots_expect(test, oneshots, SOME);
 	}
@@ -218,8 +216,7 @@ static void closed_after_the_alarm(struct kunit *test)
 	relayed->test = test;
 	wheel = wall_wheel(test, false);
 	relayed->oneshot = oneshots_new(test, wheel, 1);
-	hrtimer_setup(&relayed->after, relayed_raise, CLOCK_REALTIME,
-		      HRTIMER_MODE_ABS_PINNED_HARD);
+	hrtimer_setup(&relayed->after, relayed_raise, CLOCK_REALTIME, HRTIMER_MODE_ABS_PINNED_HARD);
 	INIT_WORK(&relayed->closer, relayed_close);
 	schedule_work_on(cpu_first(), &relayed->closer);
 	cpu_run(cpu_last(), relayed_hold, relayed);
@@ -244,8 +241,7 @@ static void steps_of_a_wheel(struct kunit *test, bool percpu)
 		last = max(last, oneshots[i].deadline);
 		if (i % 40)
 			continue;
-		wall_step(test, (s64)(test_random(&seed) % (600 * (u32)MS)) -
-		     (s64)(300 * MS));
+		wall_step(test, (s64)(test_random(&seed) % (600 * (u32)MS)) - (s64)(300 * MS));
 		msleep(5);
 	}
 	/* However far back it is now: all are due. */
@@ -255,8 +251,7 @@ static void steps_of_a_wheel(struct kunit *test, bool percpu)
 	KUNIT_EXPECT_EQ(test, stats.fired, n);
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);
 	for (i = 0; i < n; i++)
-		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&oneshots[i].fired), 1,
-				    "oneshot %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&oneshots[i].fired), 1, "oneshot %u", i);
 }
 
 static void steps_lose_nothing(struct kunit *test)

@@ -65,8 +65,7 @@ static void observer_expect(struct kunit *test, const struct observer *observer,
 			    enum twheel_context context)
 {
 	KUNIT_EXPECT_FALSE(test, observer->irqs_off);
-	KUNIT_EXPECT_EQ(test, observer->softirq,
-			context == TWHEEL_CONTEXT_SOFTIRQ);
+	KUNIT_EXPECT_EQ(test, observer->softirq, context == TWHEEL_CONTEXT_SOFTIRQ);
 	KUNIT_EXPECT_EQ(test, observer->process, context == TWHEEL_CONTEXT_WORK);
 	KUNIT_EXPECT_EQ(test, !!observer->work, context == TWHEEL_CONTEXT_WORK);
 }
@@ -120,15 +119,17 @@ static void virtual_is_as_strict(struct kunit *test)
 	}
 }
 
+/* Arms itself for the past, ten times: each time it is due in the next pass. */
 static void observer_sleep(struct twheel_timer *timer)
 {
 	struct observer *observer = container_of(timer, struct observer, timer);
 
 	/* CONFIG_DEBUG_ATOMIC_SLEEP reports it in a context that must not sleep. */
-	msleep(20);
+	msleep(2);
+	observer->result += softirq_count() != 0;
+	if (atomic_read(&observer->fired) < 9)
+		twheel_arm_at(timer, 1);
 	observer_note_context(timer);
-	if (atomic_read(&observer->fired) < 3)
-		twheel_arm(timer, 0);
 }
 
 static void work_may_sleep(struct kunit *test)
@@ -137,7 +138,8 @@ static void work_may_sleep(struct kunit *test)
 	struct observer *observer = observer_new(test, wheel, observer_sleep);
 
 	twheel_arm(&observer->timer, 0);
-	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 3)));
+	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 10)));
+	KUNIT_EXPECT_EQ(test, observer->result, 0);
 	observer_expect(test, observer, TWHEEL_CONTEXT_WORK);
 }
 
@@ -198,8 +200,7 @@ static void work_is_not_polled(struct kunit *test)
 
 	for (config.clock = 0; config.clock < TWHEEL_CLOCK_VIRTUAL; config.clock++) {
 		struct twheel *wheel = wheel_new(test, &config);
-		struct observer *observer = observer_new(test, wheel,
-							 observer_sleep_unpolled);
+		struct observer *observer = observer_new(test, wheel, observer_sleep_unpolled);
 
 		twheel_arm_at(&observer->timer, twheel_now(wheel) + MS);
 		KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
@@ -229,27 +230,22 @@ static void queue_block(struct work_struct *work)
 static void callers_workqueue(struct kunit *test)
 {
 	struct workqueue_struct *wq = alloc_ordered_workqueue("kunit", 0);
-	struct twheel_config config = {
-		.context = TWHEEL_CONTEXT_WORK, .workqueue = wq,
-	};
 	struct work_struct alive;
 	struct queue_blocker blocker;
 	struct twheel *wheel;
 	struct observer *observer;
 
 	KUNIT_ASSERT_NOT_NULL(test, wq);
-	wheel = wheel_new(test, &config);
+	wheel = wheel_with(test, .context = TWHEEL_CONTEXT_WORK, .workqueue = wq);
 	observer = observer_new(test, wheel, observer_note_context);
 	init_completion(&blocker.enter);
 	init_completion(&blocker.leave);
 	INIT_WORK_ONSTACK(&blocker.work, queue_block);
 	queue_work(wq, &blocker.work);
-	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&blocker.enter,
-							  PATIENCE), 0UL);
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&blocker.enter, PATIENCE), 0UL);
 	twheel_arm(&observer->timer, 0);
 	msleep(50);
-	KUNIT_EXPECT_FALSE_MSG(test, observer_fired(observer, 1),
-			       "on another workqueue");
+	KUNIT_EXPECT_FALSE_MSG(test, observer_fired(observer, 1), "on another workqueue");
 	complete(&blocker.leave);
 	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
 	observer_expect(test, observer, TWHEEL_CONTEXT_WORK);
@@ -279,8 +275,7 @@ static void context_expect_refused(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		wheel = twheel_create(&bad[i]);
-		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(wheel), -EINVAL,
-				    "bad[%u]", i);
+		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(wheel), -EINVAL, "bad[%u]", i);
 		KUNIT_EXPECT_FALSE(test, tw_base_valid(&bad[i]));
 	}
 	KUNIT_EXPECT_TRUE(test, tw_base_valid(&good));
@@ -394,16 +389,15 @@ static void observer_rearm(struct twheel_timer *timer)
 /* Callbacks that always arm themselves for now must not starve others. */
 static void leaves_room(struct kunit *test)
 {
+	struct observer *observers[100];
 	enum twheel_context context;
-	unsigned int i, n = 100;
+	unsigned int i;
 
 	for_each_callback_context(context) {
 		struct twheel *wheel = wheel_with(test, .context = context, .percpu = true);
-		struct observer **observers;
 		struct oneshot *oneshot = oneshots_new(test, wheel, 1);
 
-		observers = test_memory(test, n * sizeof(*observers));
-		for (i = 0; i < n; i++) {
+		for (i = 0; i < ARRAY_SIZE(observers); i++) {
 			observers[i] = observer_new(test, wheel, observer_rearm);
 			twheel_arm(&observers[i]->timer, 0);
 		}
@@ -412,7 +406,7 @@ static void leaves_room(struct kunit *test)
 		twheel_arm(&oneshot->timer, 20 * MS);
 		msleep(50);
 		oneshots_expect(test, oneshot, 1);
-		KUNIT_EXPECT_TRUE(test, await(observer_fired(observers[n - 1], 3)));
+		KUNIT_EXPECT_TRUE(test, await(observer_fired(observers[99], 3)));
 		KUNIT_EXPECT_TRUE(test, await(observer_fired(observers[0], 3)));
 		KUNIT_EXPECT_GE(test, twheel_stop(wheel, NULL, NULL), 0);
 	}

@@ -204,71 +204,6 @@ static void no_alarm_after_the_last(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, await(!hrtimer_active(alarm)));
 }
 
-/**
- * struct slow - a timer whose callback takes longer than its period
- * @timer: the timer
- * @began: when it fired first
- * @took: from there to the tenth time
- * @fired: how many times it has
- */
-struct slow {
-	struct twheel_timer timer;
-	u64 began;
-	u64 took;
-	unsigned int fired;
-};
-
-static void slow_fire(struct twheel_timer *timer)
-{
-	struct slow *slow = container_of(timer, struct slow, timer);
-	u64 now = ktime_get_ns();
-
-	if (!slow->fired)
-		slow->began = now;
-	if (slow->fired == 9)
-		slow->took = now - slow->began;
-	else
-		twheel_arm(timer, MS);
-	/* A virtual machine's udelay() may be short. */
-	while (ktime_get_ns() - now < 2 * MS)
-		cpu_relax();
-	WRITE_ONCE(slow->fired, slow->fired + 1);
-}
-
-/* It takes half of its CPU: a pass pauses for as long as it took. */
-static void slow_callback_leaves_half(struct kunit *test)
-{
-	struct slow *slow = test_memory(test, sizeof(*slow));
-	struct twheel *wheel = wheel_new(test, NULL);
-
-	twheel_timer_init(&slow->timer, wheel, slow_fire);
-	twheel_arm(&slow->timer, MS);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(slow->fired) == 10));
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&slow->timer), 0);
-	KUNIT_EXPECT_GE(test, slow->took, 9 * 2 * 2 * MS);
-}
-
-/* Arms itself for the past, ten times: each time it is due in the next pass. */
-static void sleeper_fire(struct twheel_timer *timer)
-{
-	struct probe *p = container_of(timer, struct probe, timer);
-
-	p->result += softirq_count() != 0;
-	if (p->fired < 9)
-		twheel_arm_at(timer, 1);
-	WRITE_ONCE(p->fired, p->fired + 1);
-}
-
-static void work_may_always_sleep(struct kunit *test)
-{
-	struct twheel *wheel = wheel_with(test, .context = TWHEEL_CONTEXT_WORK);
-	struct probe *p = probes_new(test, wheel, 1, sleeper_fire);
-
-	twheel_arm(&p->timer, MS);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->fired) >= 10));
-	KUNIT_EXPECT_EQ(test, p->result, 0);
-}
-
 struct blocker {
 	struct work_struct work;
 	struct completion go;
@@ -399,11 +334,9 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(alarm_that_is_due_is_left),
 	KUNIT_CASE(alarm_is_set_once_for_many),
 	KUNIT_CASE(no_alarm_after_the_last),
-	KUNIT_CASE(work_may_always_sleep),
 	KUNIT_CASE(stop_takes_back_its_work),
 	KUNIT_CASE(late_by_the_last_look),
 	KUNIT_CASE(alarm_of_a_cpu_goes_on),
-	KUNIT_CASE(slow_callback_leaves_half),
 	KUNIT_CASE(last_deadline_is_kept),
 	{ }
 };

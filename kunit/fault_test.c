@@ -103,23 +103,7 @@ static void wheel_expect_refusals(struct kunit *test,
 			    config->workqueue ? ", workqueue" : "");
 }
 
-static void wheel_sweep_configs(struct kunit *test, const struct twheel_config *configs,
-				unsigned int n)
-{
-	unsigned int i, bases;
-
-	fault_need(test);
-	for (i = 0; i < n; i++) {
-		bases = configs[i].percpu ? num_possible_cpus() : 1;
-		/* Memory of several pages has another allocator to fall back on. */
-		if (sizeof(struct twheel_base) > PAGE_SIZE)
-			bases = 0;
-		/* The wheel, its name, its bases. */
-		wheel_expect_refusals(test, &configs[i],
-				      bases + (configs[i].name ? 2 : 1));
-	}
-}
-
+/* The wheel, its name, its bases; a workqueue. */
 static void makes_wheels(struct kunit *test)
 {
 	char name[] = "not a constant";
@@ -129,35 +113,28 @@ static void makes_wheels(struct kunit *test)
 		{ .name = name, .clock = TWHEEL_CLOCK_REALTIME },
 		{ .name = name, .clock = TWHEEL_CLOCK_VIRTUAL, .slots = 1024 },
 		{ .name = name, .max_pending = 10 },
-	};
-
-	wheel_sweep_configs(test, configs, ARRAY_SIZE(configs));
-}
-
-static void makes_percpu_wheels(struct kunit *test)
-{
-	char name[] = "not a constant";
-	const struct twheel_config configs[] = {
 		{ .name = name, .percpu = true, .max_pending = 10 },
-		{ .name = name, .percpu = true,
-		  .clock = TWHEEL_CLOCK_REALTIME },
+		{ .name = name, .percpu = true, .clock = TWHEEL_CLOCK_REALTIME },
+		{ .name = "kunit-fault", .context = TWHEEL_CONTEXT_WORK },
+		{ .name = "kunit-fault", .context = TWHEEL_CONTEXT_WORK, .percpu = true },
+		{ .name = "kunit-fault", .context = TWHEEL_CONTEXT_WORK, .percpu = true,
+		  .workqueue = system_long_wq },
 	};
-
-	wheel_sweep_configs(test, configs, ARRAY_SIZE(configs));
-}
-
-static void makes_workqueues(struct kunit *test)
-{
-	struct twheel_config config = {
-		.name = "kunit-fault", .context = TWHEEL_CONTEXT_WORK,
-	};
+	unsigned int i, wanted;
 
 	fault_need(test);
-	wheel_expect_refusals(test, &config, 3);
-	config.percpu = true;
-	wheel_expect_refusals(test, &config, 3);
-	config.workqueue = system_long_wq;
-	wheel_expect_refusals(test, &config, 2);
+	for (i = 0; i < ARRAY_SIZE(configs); i++) {
+		const struct twheel_config *config = &configs[i];
+
+		wanted = config->percpu ? num_possible_cpus() : 1;
+		/* Memory of several pages has another allocator to fall back on. */
+		if (sizeof(struct twheel_base) > PAGE_SIZE)
+			wanted = 0;
+		wanted += config->name ? 2 : 1;
+		if (config->context == TWHEEL_CONTEXT_WORK)
+			wanted = config->workqueue ? 2 : 3;
+		wheel_expect_refusals(test, config, wanted);
+	}
 }
 
 static void timer_nothing(struct twheel_timer *timer)
@@ -232,8 +209,6 @@ static void timers_need_no_memory(struct kunit *test)
 
 static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(makes_wheels),
-	KUNIT_CASE(makes_percpu_wheels),
-	KUNIT_CASE(makes_workqueues),
 	KUNIT_CASE(timers_need_no_memory),
 	{ }
 };

@@ -147,14 +147,13 @@ static int alarm_cpu(struct tw_clock *clock)
 /* Until a CPU that is kicked sets the alarm, this one sets none in its place. */
 static void alarm_waits_for_the_kick(struct kunit *test)
 {
-	const struct twheel_config config = { .name = "home", .percpu = true };
 	int here = cpu_first(), there = cpu_last();
 	struct twheel_base *base;
 	struct oneshot *shots;
 	struct twheel *wheel;
 
 	test_needs_two_cpus(test);
-	wheel = wheel_new(test, &config);
+	wheel = wheel_with(test, .percpu = true);
 	shots = oneshots_new(test, wheel, 2);
 	set_cpus_allowed_ptr(current, cpumask_of(here));
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shots[0].timer, there, 2 * HOUR), 0);

@@ -21,8 +21,7 @@ static int cpu_remove(struct kunit *test)
 
 static void cpu_return(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ_MSG(test, add_cpu(victim_cpu), 0, "CPU %d does not come",
-			    victim_cpu);
+	KUNIT_EXPECT_EQ_MSG(test, add_cpu(victim_cpu), 0, "CPU %d does not come", victim_cpu);
 }
 
 static int hotplug_init(struct kunit *test)
@@ -71,8 +70,7 @@ static void oneshots_arm(struct twheel *wheel, struct oneshot *oneshots, unsigne
 
 		oneshots[i].deadline = twheel_now(wheel) + delay;
 		if (i % 2)
-			twheel_arm_on_at(&oneshots[i].timer, victim_cpu,
-					 oneshots[i].deadline);
+			twheel_arm_on_at(&oneshots[i].timer, victim_cpu, oneshots[i].deadline);
 		else
 			arm_on_after(&oneshots[i].timer, victim_cpu, delay);
 	}
@@ -88,8 +86,7 @@ static void oneshots_change(struct kunit *test, struct twheel *wheel,
 		KUNIT_EXPECT_TRUE(test, twheel_pending(&oneshots[i].timer));
 		switch (i % 4) {
 		case 0:
-			KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshots[i].timer),
-					1);
+			KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshots[i].timer), 1);
 			fallthrough;
 		case 1:
 			oneshots[i].deadline = twheel_now(wheel) + 10 * MS;

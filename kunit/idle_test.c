@@ -194,14 +194,11 @@ static void idle_refuses(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g->idle,
 							      cases[i].timeout),
 				cases[i].ret);
-		KUNIT_EXPECT_EQ(test, twheel_idle_start(&g->idle,
-							cases[i].timeout),
-				cases[i].ret);
+		KUNIT_EXPECT_EQ(test, twheel_idle_start(&g->idle, cases[i].timeout), cases[i].ret);
 		if (cases[i].ret < 0) {
 			/* Neither the deadline nor the timeout has changed. */
 			KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g->idle), 0);
-			KUNIT_EXPECT_EQ(test, twheel_deadline(&g->idle.timer),
-					10 * MS);
+			KUNIT_EXPECT_EQ(test, twheel_deadline(&g->idle.timer), 10 * MS);
 		}
 		twheel_idle_stop(&g->idle);
 	}

@@ -120,8 +120,7 @@ static void life_of_idle(struct life_more *more)
 
 	twheel_idle_init(&more->idle, life->wheel, life_expired);
 	life_begin(life, HOUR);
-	life_expect(life, twheel_idle_start(&more->idle, HOUR), EQ,
-		    takes ? 0 : -EINVAL);
+	life_expect(life, twheel_idle_start(&more->idle, HOUR), EQ, takes ? 0 : -EINVAL);
 	life_expect(life, twheel_idle_set_timeout(&more->idle, HOUR), EQ, takes ? 1 : -EINVAL);
 	if (!takes)
 		return;

@@ -26,8 +26,7 @@ static int fill_arm(void *arg)
 	struct fill *fill = arg;
 
 	for (fill->armed = 0; fill->armed < fill->n; fill->armed++) {
-		fill->ret = twheel_arm(&fill->oneshots[fill->armed].timer,
-				       fill->delay);
+		fill->ret = twheel_arm(&fill->oneshots[fill->armed].timer, fill->delay);
 		if (fill->ret)
 			break;
 	}
@@ -50,8 +49,7 @@ static void fill_expect(struct kunit *test, int cpu, struct fill *fill_arg,
 	cpu_run(cpu, fill_arm, fill_arg);
 	KUNIT_EXPECT_EQ(test, fill_arg->ret, -ENOSPC);
 	KUNIT_EXPECT_LE(test, fill_arg->armed, limit);
-	KUNIT_EXPECT_GT_MSG(test, 2 * fill_arg->armed, limit,
-			    "limit %u on CPU %d", limit, cpu);
+	KUNIT_EXPECT_GT_MSG(test, 2 * fill_arg->armed, limit, "limit %u on CPU %d", limit, cpu);
 }
 
 /* Try again if the pass of the last timer has yet to give its credits back. */
@@ -121,8 +119,7 @@ static void moves_when_full(struct kunit *test)
 	fill_expect(test, cpu_first(), &arg, limit);
 	for_each_online_cpu(cpu)
 		for (i = 0; i < arg.armed; i++)
-			KUNIT_EXPECT_EQ(test, twheel_arm_on(&arg.oneshots[i].timer,
-							    cpu, HOUR), 1);
+			KUNIT_EXPECT_EQ(test, twheel_arm_on(&arg.oneshots[i].timer, cpu, HOUR), 1);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), arg.armed);
 	fill_cancel(&arg);
 	for_each_online_cpu(cpu) {
@@ -205,8 +202,7 @@ static void never_exceeded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&contest.bad), 0);
 	KUNIT_EXPECT_GT(test, atomic_read(&contest.refused), 0);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), atomic_read(&contest.held));
-	kunit_info(test, "%d of %d held at most\n", atomic_read(&contest.most),
-		   contest.limit);
+	kunit_info(test, "%d of %d held at most\n", atomic_read(&contest.most), contest.limit);
 	for (i = 0; i < n; i++)
 		twheel_cancel(&contest.oneshots[i].timer);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);

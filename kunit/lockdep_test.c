@@ -32,13 +32,10 @@ struct pair {
 
 static struct pair *pair_new(struct kunit *test, enum twheel_context context, bool percpu)
 {
-	struct twheel_config config = {
-		.name = "kunit-lockdep", .context = context, .percpu = percpu,
-	};
 	struct pair *pair = test_memory(test, sizeof(*pair));
 
 	pair->test = test;
-	pair->wheel = wheel_new(test, &config);
+	pair->wheel = wheel_with(test, .context = context, .percpu = percpu);
 	pair->result = UNTOUCHED;
 	return pair;
 }
@@ -74,9 +71,6 @@ static void destroy_other(struct twheel_timer *timer)
 /* The callback of a wheel on a workqueue ends another wheel, as a parent does a child. */
 static void work_ends_another_wheel(struct kunit *test)
 {
-	struct twheel_config config = {
-		.name = "kunit-lockdep-other", .context = TWHEEL_CONTEXT_WORK,
-	};
 	int locks = debug_locks, percpu;
 
 	for (percpu = 0; percpu < 2; percpu++) {
@@ -84,7 +78,7 @@ static void work_ends_another_wheel(struct kunit *test)
 		struct oneshot *oneshot;
 
 		/* Its work has run. */
-		pair->other = wheel_new(test, &config);
+		pair->other = wheel_with(test, .context = TWHEEL_CONTEXT_WORK);
 		oneshot = oneshots_new(test, pair->other, 1);
 		oneshot->deadline = twheel_now(pair->other);
 		twheel_arm(&oneshot->timer, 0);
@@ -124,14 +118,11 @@ static void idle_ignored(struct twheel_idle *idle)
 /* Policies of one kind on several CPUs: one may wait for another, if not for each other. */
 static void policy_ends_another(struct kunit *test)
 {
-	static const enum twheel_context contexts[] = {
-		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_WORK,
-	};
+	enum twheel_context context;
 	int locks = debug_locks;
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		struct pair *pair = pair_new(test, contexts[i], true);
+	for_each_callback_context(context) {
+		struct pair *pair = pair_new(test, context, true);
 
 		twheel_periodic_init(&pair->periodic[0], pair->wheel, period_ends_another);
 		twheel_periodic_init(&pair->periodic[1], pair->wheel, period_again);
@@ -168,14 +159,12 @@ static void second_cancels_first(struct twheel_timer *timer)
  */
 static void one_base_never_waits(struct kunit *test)
 {
-	static const enum twheel_context contexts[] = {
-		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_WORK,
-	};
+	enum twheel_context context;
 	int locks = debug_locks;
-	unsigned int i, j;
+	unsigned int j;
 
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		struct pair *pair = pair_new(test, contexts[i], false);
+	for_each_callback_context(context) {
+		struct pair *pair = pair_new(test, context, false);
 
 		/* Of one class. */
 		for (j = 0; j < 2; j++)

@@ -28,7 +28,7 @@
  *	cost.slices_are_kept
  *  - a periodic timer drifts: periodic.rate_does_not_drift
  *  - a sync-cancel from the callback hangs:
- *	callback.sync_from_own_callback, context.not_from_own_callback
+ *	callback.wait_in_own_callback, context.not_from_own_callback
  *  - a cancel misses a timer that is due and detached:
  *	callback.callback_frees_another
  *  - an identifier is used again before its event was read:

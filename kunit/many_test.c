@@ -200,8 +200,7 @@ static void duplicates_take_their_turns(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, items[i].result, i >= 3, "item %u", i);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 3);
 	for (i = 96; i < 99; i++)
-		KUNIT_EXPECT_EQ(test, twheel_deadline(items[i].timer),
-				items[i].deadline_ns);
+		KUNIT_EXPECT_EQ(test, twheel_deadline(items[i].timer), items[i].deadline_ns);
 
 	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, items, 99), 99);
 	for (i = 0; i < 99; i++)
@@ -224,13 +223,11 @@ static void limit_refuses_item_by_item(struct kunit *test)
 		items[i].deadline_ns = (1 + i) * MS;
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 100), 40);
 	for (i = 0; i < 100; i++)
-		KUNIT_EXPECT_EQ_MSG(test, items[i].result,
-				    i < 40 ? 0 : -ENOSPC, "item %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, items[i].result, i < 40 ? 0 : -ENOSPC, "item %u", i);
 	KUNIT_EXPECT_EQ(test, twheel_state(items[40].timer), TWHEEL_IDLE);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 40);
 	/* The wheel is full, and far deadlines are refused just as near ones. */
-	KUNIT_EXPECT_EQ(test, arm_one(test, items[99].timer, TWHEEL_NEVER),
-			-ENOSPC);
+	KUNIT_EXPECT_EQ(test, arm_one(test, items[99].timer, TWHEEL_NEVER), -ENOSPC);
 
 	/* Those that are pending move, even with the wheel full. */
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 50), 40);
@@ -265,8 +262,7 @@ static void shut_down_is_refused_alone(struct kunit *test)
 	for (i = 0; i < 100; i++) {
 		bool refused = i == 0 || i == 31 || i == 32;
 
-		KUNIT_EXPECT_EQ_MSG(test, items[i].result,
-				    refused ? -ESHUTDOWN : 0, "item %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, items[i].result, refused ? -ESHUTDOWN : 0, "item %u", i);
 	}
 	KUNIT_EXPECT_EQ(test, cancel_one(test, items[31].timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_state(items[31].timer), TWHEEL_SHUTDOWN);
@@ -405,8 +401,7 @@ static void spread_aim(struct kunit *test, struct spread *spread, int cpu, u64 d
 		spread->items[i].deadline_ns = shot->deadline;
 	}
 	KUNIT_EXPECT_EQ(test, cpu_run(cpu, spread_arm, spread), spread->count);
-	KUNIT_EXPECT_EQ(test, items_results(spread->items, spread->count, result),
-			spread->count);
+	KUNIT_EXPECT_EQ(test, items_results(spread->items, spread->count, result), spread->count);
 	for (i = 0; i < spread->count; i++)
 		KUNIT_EXPECT_EQ(test, twheel_deadline(spread->items[i].timer),
 				spread->items[i].deadline_ns);
@@ -518,8 +513,7 @@ static int arm_amid_interrupts(void *arg)
 		WRITE_ONCE(in->arming, true);
 		good = twheel_arm_many(in->wheel, in->items, in->count);
 		WRITE_ONCE(in->arming, false);
-	} while (good == in->count && READ_ONCE(in->within) < 3 &&
-		 time_before(jiffies, end));
+	} while (good == in->count && READ_ONCE(in->within) < 3 && time_before(jiffies, end));
 	hrtimer_cancel(&in->interrupt);
 	return good;
 }

@@ -29,11 +29,8 @@ static void crowd_fire(struct twheel_timer *timer)
 static struct twheel *crowd_wheel(struct kunit *test, unsigned int slots,
 				  enum twheel_context context)
 {
-	struct twheel_config config = {
-		.name = "kunit-pass", .clock = TWHEEL_CLOCK_VIRTUAL,
-		.context = context, .slots = slots, .start_ns = MS,
-	};
-	struct twheel *wheel = wheel_new(test, &config);
+	struct twheel *wheel = wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL, .context = context,
+					  .slots = slots, .start_ns = MS);
 
 	return wheel;
 }
@@ -74,22 +71,27 @@ static void crowd_advance(struct kunit *test, struct twheel *wheel,
 	KUNIT_EXPECT_LE_MSG(test, work, holds * HOLD_MOST, "to %llu", to);
 }
 
-static void extended_crowd(struct kunit *test, unsigned int slots)
+static void extended_timers_are_moved_in_slices(struct kunit *test)
 {
-	struct twheel *wheel = crowd_wheel(test, slots, TWHEEL_CONTEXT_SOFTIRQ);
-	struct twheel_timer *timers = crowd_new(test, wheel);
+	static const unsigned int slots[] = { 16, 256, 4096 };
 	struct twheel_stats stats;
+	unsigned int i;
 
-	crowd_arm_and_extend(timers);
-	crowd_advance(test, wheel, timers[0].base, 100 * MS);
-	/* A pass whose time was over may have left a few in their bucket, up to its end. */
-	crowd_advance(test, wheel, timers[0].base, 200 * MS);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.requeued, NR_CROWD);
-	KUNIT_EXPECT_EQ(test, stats.fired, 0);
-	crowd_advance(test, wheel, timers[0].base, 2 * HOUR);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.fired, NR_CROWD);
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		struct twheel *wheel = crowd_wheel(test, slots[i], TWHEEL_CONTEXT_SOFTIRQ);
+		struct twheel_timer *timers = crowd_new(test, wheel);
+
+		crowd_arm_and_extend(timers);
+		crowd_advance(test, wheel, timers[0].base, 100 * MS);
+		/* A pass whose time was over may have left a few in their bucket, up to its end. */
+		crowd_advance(test, wheel, timers[0].base, 200 * MS);
+		twheel_get_stats(wheel, &stats);
+		KUNIT_EXPECT_EQ(test, stats.requeued, NR_CROWD);
+		KUNIT_EXPECT_EQ(test, stats.fired, 0);
+		crowd_advance(test, wheel, timers[0].base, 2 * HOUR);
+		twheel_get_stats(wheel, &stats);
+		KUNIT_EXPECT_EQ(test, stats.fired, NR_CROWD);
+	}
 }
 
 /* One that is put back counts as two: there are 24 in a hold, or a few less. */
@@ -107,44 +109,30 @@ static void put_back_counts_as_two(struct kunit *test)
 	KUNIT_EXPECT_LE(test, base->lock_drops, NR_CROWD / 18);
 }
 
-static void extended_timers_are_moved_in_slices(struct kunit *test)
-{
-	extended_crowd(test, 16);
-	extended_crowd(test, 256);
-	extended_crowd(test, 4096);
-}
-
-/* @apart: the distance of the deadlines. */
-static void set_back_crowd(struct kunit *test, unsigned int slots, u64 apart)
-{
-	struct twheel *wheel = crowd_wheel(test, slots, TWHEEL_CONTEXT_SOFTIRQ);
-	struct twheel_timer *timers = crowd_new(test, wheel);
-	struct twheel_stats stats;
-	unsigned int i;
-
-	twheel_advance(wheel, 1000 * MS);
-	for (i = 0; i < NR_CROWD; i++)
-		twheel_arm_at(&timers[i], 2000 * MS + i * apart);
-	crowd_advance(test, wheel, timers[0].base, 10 * MS);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.fired, 0);
-	KUNIT_EXPECT_EQ(test, stats.pending, NR_CROWD);
-	crowd_advance(test, wheel, timers[0].base,
-		      2000 * MS + NR_CROWD * apart);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.fired, NR_CROWD);
-}
-
 static void set_back_moves_in_slices(struct kunit *test)
 {
 	static const unsigned int slots[] = { 16, 256, 4096 };
-	unsigned int i;
+	/* The distance of the deadlines. */
+	static const u64 distances[] = { 0, MS, 997 * MS, 3 * HOUR };
+	struct twheel_stats stats;
+	unsigned int i, round;
 
-	for (i = 0; i < ARRAY_SIZE(slots); i++) {
-		set_back_crowd(test, slots[i], 0);
-		set_back_crowd(test, slots[i], MS);
-		set_back_crowd(test, slots[i], 997 * MS);
-		set_back_crowd(test, slots[i], 3 * HOUR);
+	for (round = 0; round < ARRAY_SIZE(slots) * ARRAY_SIZE(distances); round++) {
+		struct twheel *wheel = crowd_wheel(test, slots[round / ARRAY_SIZE(distances)],
+						   TWHEEL_CONTEXT_SOFTIRQ);
+		struct twheel_timer *timers = crowd_new(test, wheel);
+		u64 apart = distances[round % ARRAY_SIZE(distances)];
+
+		twheel_advance(wheel, 1000 * MS);
+		for (i = 0; i < NR_CROWD; i++)
+			twheel_arm_at(&timers[i], 2000 * MS + i * apart);
+		crowd_advance(test, wheel, timers[0].base, 10 * MS);
+		twheel_get_stats(wheel, &stats);
+		KUNIT_EXPECT_EQ(test, stats.fired, 0);
+		KUNIT_EXPECT_EQ(test, stats.pending, NR_CROWD);
+		crowd_advance(test, wheel, timers[0].base, 2000 * MS + NR_CROWD * apart);
+		twheel_get_stats(wheel, &stats);
+		KUNIT_EXPECT_EQ(test, stats.fired, NR_CROWD);
 	}
 }
 
@@ -233,17 +221,14 @@ static void intruder_fire(struct twheel_timer *timer)
 static void one_pass_at_a_time(struct kunit *test)
 {
 	struct intruder intruder = { };
-	struct twheel_config config = {
-		.name = "kunit-pass", .clock = TWHEEL_CLOCK_VIRTUAL,
-		.context = TWHEEL_CONTEXT_WORK, .start_ns = MS, .data = &intruder,
-	};
 	unsigned int i;
 
-	intruder.wheel = wheel_new(test, &config);
+	intruder.wheel = wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL,
+				    .context = TWHEEL_CONTEXT_WORK, .start_ns = MS,
+				    .data = &intruder);
 	INIT_WORK_ONSTACK(&intruder.work, intruder_work);
 	for (i = 0; i < ARRAY_SIZE(intruder.timers); i++) {
-		twheel_timer_init_on_stack(&intruder.timers[i], intruder.wheel,
-					   intruder_fire);
+		twheel_timer_init_on_stack(&intruder.timers[i], intruder.wheel, intruder_fire);
 		twheel_arm_at(&intruder.timers[i], 10 * MS);
 	}
 	twheel_advance(intruder.wheel, 10 * MS);
@@ -285,9 +270,8 @@ static void restart_fire(struct twheel_timer *timer)
 /* The next round leaves as much time as a pass has taken, for tasks and other softirqs. */
 static void rounds_leave_room(struct kunit *test)
 {
-	const struct twheel_config config = { .name = "kunit-room" };
 	struct restart *r = test_memory(test, sizeof(*r));
-	struct twheel *wheel = wheel_new(test, &config);
+	struct twheel *wheel = wheel_new(test, NULL);
 
 	twheel_timer_init(&r->timer, wheel, restart_fire);
 	twheel_arm_at(&r->timer, 1);

@@ -251,17 +251,13 @@ static void stop_hands_back_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.armed, n);
 	for (i = 0; i < n; i += 7)
 		cancelled += twheel_cancel(&oneshots[i].timer);
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, oneshot_hand_back, NULL),
-			n - cancelled);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, oneshot_hand_back, NULL), n - cancelled);
 	for (i = 0; i < n; i++) {
-		KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[i].fired),
-				i % 7 ? 100 : 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[i].fired), i % 7 ? 100 : 0);
 		KUNIT_EXPECT_EQ(test, twheel_state(&oneshots[i].timer), i % 7 ?
 				TWHEEL_UNFIRED : TWHEEL_CANCELLED);
-		KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshots[i].timer, cpu, 0),
-				-ESHUTDOWN);
-		KUNIT_EXPECT_EQ(test, twheel_arm(&oneshots[i].timer, 0),
-				-ESHUTDOWN);
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshots[i].timer, cpu, 0), -ESHUTDOWN);
+		KUNIT_EXPECT_EQ(test, twheel_arm(&oneshots[i].timer, 0), -ESHUTDOWN);
 	}
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);

@@ -149,8 +149,7 @@ static void rate_misses_none_uncounted(struct kunit *test)
 			KUNIT_ASSERT_LE(test, last, b->called_at);
 			KUNIT_ASSERT_GT(test, beat_next(b), b->called_at);
 			KUNIT_ASSERT_EQ(test, b->calls + b->missed, due);
-			KUNIT_ASSERT_EQ(test, b->missed,
-					twheel_periodic_missed(&b->periodic));
+			KUNIT_ASSERT_EQ(test, b->missed, twheel_periodic_missed(&b->periodic));
 		}
 		KUNIT_EXPECT_GT(test, b->calls, 1);
 		twheel_periodic_stop(&b->periodic);

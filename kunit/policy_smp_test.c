@@ -113,8 +113,7 @@ static unsigned int restless_put_off(struct restless *r, struct twheel *wheel)
 	u64 later = twheel_now(wheel) + DAY;
 
 	twheel_periodic_stop(&r->periodic);
-	twheel_periodic_start_at(&r->periodic, later, 15 * US,
-				 TWHEEL_FIXED_DELAY);
+	twheel_periodic_start_at(&r->periodic, later, 15 * US, TWHEEL_FIXED_DELAY);
 	spin_ns(300 * US);
 	return twheel_deadline(&r->periodic.timer) != later;
 }

@@ -37,16 +37,14 @@ int arm_after(struct twheel_timer *timer, u64 delay)
 int arm_on_after(struct twheel_timer *timer, int cpu, u64 delay)
 {
 	if (timer_on_wall_clock(timer))
-		return twheel_arm_on_at(timer, cpu,
-					timer_deadline_after(timer, delay));
+		return twheel_arm_on_at(timer, cpu, timer_deadline_after(timer, delay));
 	return twheel_arm_on(timer, cpu, delay);
 }
 
 int arm_range_after(struct twheel_timer *timer, u64 delay, u64 slack)
 {
 	if (timer_on_wall_clock(timer))
-		return twheel_arm_range_at(timer, timer_deadline_after(timer, delay),
-					   slack);
+		return twheel_arm_range_at(timer, timer_deadline_after(timer, delay), slack);
 	return twheel_arm_range(timer, delay, slack);
 }
 
@@ -119,8 +117,7 @@ void oneshots_expect(struct kunit *test, struct oneshot *oneshots, unsigned int 
 	KUNIT_EXPECT_TRUE_MSG(test, oneshots_fired(oneshots, n), "a timer is lost");
 	for (i = 0; i < n; i++) {
 		twheel_cancel_sync(&oneshots[i].timer);
-		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&oneshots[i].fired), 1,
-				    "oneshot %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&oneshots[i].fired), 1, "oneshot %u", i);
 		KUNIT_EXPECT_GE_MSG(test, oneshots[i].fired_at, oneshots[i].deadline,
 				    "oneshot %u is early", i);
 	}
@@ -207,8 +204,7 @@ void crew_wait(struct kunit *test, struct crew *crew)
 	long left;
 
 	/* Interruptible, so that a thread that hangs is not also a hung task. */
-	left = wait_for_completion_interruptible_timeout(&crew->done,
-							 3 * PATIENCE);
+	left = wait_for_completion_interruptible_timeout(&crew->done, 3 * PATIENCE);
 	KUNIT_ASSERT_GT_MSG(test, left, 0L, "a thread hangs");
 }
 

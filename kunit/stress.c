@@ -152,8 +152,7 @@ static void stress_many(struct stress *stress, struct ledger *first, u64 delay,
 		if (dice % 2)
 			stress_count_arm(stress, ledgers[i], items[i].result);
 		else
-			stress_count_cancel(stress, ledgers[i],
-					    items[i].result);
+			stress_count_cancel(stress, ledgers[i], items[i].result);
 	}
 }
 
@@ -180,8 +179,7 @@ static int stress_thread(void *arg, unsigned int number)
 		u64 delay;
 
 		ledger = &stress->ledgers[test_random(&seed) % STRESS_TIMERS];
-		delay = test_random(&seed) % (test_random(&seed) % 4 ? (u32)MS :
-					      1000 * (u32)MS);
+		delay = test_random(&seed) % (test_random(&seed) % 4 ? (u32)MS : 1000 * (u32)MS);
 		if (test_random(&seed) % 8 == 0)
 			stress_many(stress, ledger, delay, test_random(&seed) >> 8);
 		else
@@ -208,8 +206,7 @@ void stress_begin(struct kunit *test, struct stress *stress,
 	stress->wheel = wheel_new(test, &mine);
 	stress->ledgers = test_memory(test, STRESS_TIMERS * sizeof(*stress->ledgers));
 	for (i = 0; i < STRESS_TIMERS; i++)
-		twheel_timer_init(&stress->ledgers[i].timer, stress->wheel,
-				  stress_callback);
+		twheel_timer_init(&stress->ledgers[i].timer, stress->wheel, stress_callback);
 	if (bound)
 		crew_start(test, &stress->crew, 2, stress_thread, stress);
 	else
@@ -239,8 +236,7 @@ static void stress_audit(struct kunit *test, struct stress *stress, long unfired
 	twheel_get_stats(stress->wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.armed, became);
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);
-	KUNIT_EXPECT_EQ(test, stats.armed,
-			stats.fired + stats.cancelled + unfired);
+	KUNIT_EXPECT_EQ(test, stats.armed, stats.fired + stats.cancelled + unfired);
 	KUNIT_EXPECT_GT(test, stats.fired, 0);
 	/* To the log, because the buffer for results is small. */
 	pr_info("%llu armed, %llu fired, %llu cancelled, %ld handed back\n",

@@ -84,8 +84,7 @@ static void timer_before_the_wheel_works(struct kunit *test)
 static void static_timer_works(struct kunit *test)
 {
 	struct twheel_item item = { .timer = &system_member.timer, .deadline_ns = MS };
-	struct twheel_config config = { };
-	struct twheel *wheel = wheel_new(test, &config);
+	struct twheel *wheel = wheel_new(test, NULL);
 	int last = cpu_last();
 
 	atomic_set(&system_fired, 0);

@@ -181,8 +181,7 @@ int tracer_suite_init(struct kunit_suite *suite)
 
 static int tracer_attach(struct tracer *seen, enum event event)
 {
-	return tracepoint_probe_register(tracer_events[event].point,
-					 tracer_events[event].on, seen);
+	return tracepoint_probe_register(tracer_events[event].point, tracer_events[event].on, seen);
 }
 
 static void tracer_detach(struct tracer *seen, enum event event)

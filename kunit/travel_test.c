@@ -24,8 +24,7 @@ static int first_arm(void *arg)
 
 static void fresh_timer_is_on_any_cpu(struct kunit *test)
 {
-	const struct twheel_config config = { .name = "travel", .percpu = true };
-	struct twheel *wheel = wheel_new(test, &config);
+	struct twheel *wheel = wheel_with(test, .percpu = true);
 	struct oneshot *shots = oneshots_new(test, wheel, 3);
 	struct twheel_item item = { .timer = &shots[1].timer };
 	int cpu;
@@ -67,8 +66,7 @@ static int fresh_thread(void *arg, unsigned int number)
 	unsigned int i;
 
 	atomic_inc(&fresh->ready);
-	while (atomic_read(&fresh->ready) < fresh->threads &&
-	       time_before(jiffies, end))
+	while (atomic_read(&fresh->ready) < fresh->threads && time_before(jiffies, end))
 		usleep_range(20, 50);
 	for (i = 0; i < FRESH; i++) {
 		struct twheel_timer *t = &fresh->shots[i].timer;
@@ -83,9 +81,6 @@ static int fresh_thread(void *arg, unsigned int number)
 
 static void first_arms_race(struct kunit *test)
 {
-	const struct twheel_config config = {
-		.name = "travel", .percpu = true, .tick_ns = 100 * US,
-	};
 	unsigned long end = jiffies + RACE_TIME;
 	unsigned int round, i, fired = 0;
 	struct twheel_stats stats;
@@ -93,9 +88,8 @@ static void first_arms_race(struct kunit *test)
 	long unfired;
 
 	/* At least one; to start many threads takes long on a busy machine. */
-	for (round = 0; round < 20 && (!round || time_before(jiffies, end));
-	     round++) {
-		struct twheel *wheel = wheel_new(test, &config);
+	for (round = 0; round < 20 && (!round || time_before(jiffies, end)); round++) {
+		struct twheel *wheel = wheel_with(test, .percpu = true, .tick_ns = 100 * US);
 		struct fresh fresh = {
 			.shots = oneshots_new(test, wheel, FRESH),
 			.threads = 4 * num_online_cpus(),
@@ -108,11 +102,9 @@ static void first_arms_race(struct kunit *test)
 			fired += atomic_read(&fresh.shots[i].fired);
 		twheel_get_stats(wheel, &stats);
 		KUNIT_EXPECT_EQ(test, stats.armed, atomic_read(&fresh.armed));
-		KUNIT_EXPECT_EQ(test, stats.cancelled,
-				atomic_read(&fresh.cancelled));
+		KUNIT_EXPECT_EQ(test, stats.cancelled, atomic_read(&fresh.cancelled));
 		KUNIT_EXPECT_EQ(test, stats.fired, fired);
-		KUNIT_EXPECT_EQ(test, stats.armed, stats.fired + stats.cancelled +
-				unfired);
+		KUNIT_EXPECT_EQ(test, stats.armed, stats.fired + stats.cancelled + unfired);
 	}
 }
 

@@ -70,8 +70,7 @@ static void self_armer_cancel(struct kunit *test, enum twheel_context context)
 		armer.end = jiffies + PATIENCE;
 		before = atomic_read(&armer.calls);
 		twheel_arm(&armer.timer, 0);
-		KUNIT_EXPECT_TRUE(test, await(atomic_read(&armer.calls) >
-					      before + 2));
+		KUNIT_EXPECT_TRUE(test, await(atomic_read(&armer.calls) > before + 2));
 		before = atomic_read(&armer.calls);
 		KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&armer.timer), 1);
 		after = atomic_read(&armer.calls);
@@ -296,8 +295,7 @@ static void wakes_watch(struct kunit *test, struct wakes *wakes)
 {
 	for_each_kernel_tracepoint(wakes_note_point, NULL);
 	KUNIT_ASSERT_NOT_NULL(test, wakes_point);
-	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(wakes_point, on_sched_waking, wakes),
-			0);
+	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(wakes_point, on_sched_waking, wakes), 0);
 }
 
 static void wakes_judge(struct kunit *test, struct wakes *wakes, unsigned int sleepers)
@@ -340,8 +338,7 @@ static void all_waiters_are_woken(struct kunit *test)
 	twheel_timer_init(&bedroom->timer, wheel, bedroom_fire);
 	twheel_arm(&bedroom->timer, 0);
 	KUNIT_EXPECT_TRUE(test, await(twheel_state(&bedroom->timer) == TWHEEL_FIRED));
-	sleepers = crew_start(test, &crew, NR_SLEEPERS / num_online_cpus(), bedroom_sleep,
-			      bedroom);
+	sleepers = crew_start(test, &crew, NR_SLEEPERS / num_online_cpus(), bedroom_sleep, bedroom);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&bedroom->asleep) == sleepers));
 	msleep(50);
 	wakes.base = READ_ONCE(bedroom->timer.base);
