@@ -17,32 +17,23 @@ static void size_is_small(struct kunit *test)
 
 static void create_refuses(struct kunit *test)
 {
-	static const struct twheel_config good = {
-		.clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS, .slots = 64, .start_ns = 5,
+	static const struct twheel_config bad[] = {
+		/* A process wheel has one clock more. */
+		{ .clock = TWHEEL_CLOCK_VIRTUAL + 2 }, { .clock = -1 },
+		{ .tick_ns = TWHEEL_TICK_MIN - 1 }, { .tick_ns = TWHEEL_TICK_MAX + 1 },
+		{ .slots = TWHEEL_SLOTS_MIN - 1 }, { .slots = TWHEEL_SLOTS_MAX + 1 },
+		{ .clock = TWHEEL_CLOCK_MONOTONIC, .start_ns = 5 },
+		{ .clock = TWHEEL_CLOCK_BOOTTIME, .start_ns = 5 },
+		{ .clock = TWHEEL_CLOCK_VIRTUAL, .start_ns = TWHEEL_NEVER },
 	};
-	struct twheel_config bad[9];
-	struct twheel *wheel;
+	struct twheel *wheel = wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
+					  .slots = 64, .start_ns = 5);
 	unsigned int i;
 
-	wheel = wheel_new(test, &good);
 	KUNIT_EXPECT_EQ(test, wheel_end(test, wheel), 0);
-
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		bad[i] = good;
-	/* A process wheel has one clock more. */
-	bad[0].clock = TWHEEL_CLOCK_VIRTUAL + 2;
-	bad[1].clock = -1;
-	bad[2].tick_ns = TWHEEL_TICK_MIN - 1;
-	bad[3].tick_ns = TWHEEL_TICK_MAX + 1;
-	bad[4].slots = TWHEEL_SLOTS_MIN - 1;
-	bad[5].slots = TWHEEL_SLOTS_MAX + 1;
-	bad[6].clock = TWHEEL_CLOCK_MONOTONIC;
-	bad[7].clock = TWHEEL_CLOCK_BOOTTIME;
-	bad[8].start_ns = TWHEEL_NEVER;
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		wheel = twheel_create(&bad[i]);
-		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(wheel), -EINVAL, "bad[%u]", i);
-	}
+		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(twheel_create(&bad[i])), -EINVAL,
+				    "bad[%u]", i);
 }
 
 static void owner_is_reachable(struct kunit *test)

@@ -267,7 +267,7 @@ static void wait_in_own_callback(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 2 * ARRAY_SIZE(probe_waits); i++) {
-		KUNIT_EXPECT_EQ_MSG(test, twheel_arm_at(&probe->timer, (i + 1) * MS), i % 2, "%u", i);
+		KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe->timer, (i + 1) * MS), i % 2);
 		wheel_run_until(wheel, (i + 1) * MS);
 		KUNIT_EXPECT_EQ(test, probe->fired, i + 1);
 		KUNIT_EXPECT_EQ_MSG(test, probe->result, -EDEADLK, "call %u", i / 2);

@@ -40,23 +40,14 @@ static void hotplug_exit(struct kunit *test)
 	smp_test_exit(test);
 }
 
-static const struct {
-	enum twheel_clock clock;
-	enum twheel_context context;
-} wheel_kinds[] = {
-	{ TWHEEL_CLOCK_MONOTONIC, TWHEEL_CONTEXT_SOFTIRQ },
-	{ TWHEEL_CLOCK_MONOTONIC, TWHEEL_CONTEXT_WORK },
-	{ TWHEEL_CLOCK_REALTIME, TWHEEL_CONTEXT_SOFTIRQ },
+static const struct twheel_config wheel_kinds[] = {
+	{ }, { .context = TWHEEL_CONTEXT_WORK }, { .clock = TWHEEL_CLOCK_REALTIME },
 };
 
 static struct twheel *wheel_of_kind(struct kunit *test, unsigned int kind, bool percpu)
 {
-	struct twheel_config config = {
-		.name = "kunit-hotplug", .percpu = percpu,
-		.clock = wheel_kinds[kind].clock, .context = wheel_kinds[kind].context,
-	};
-
-	return wheel_new(test, &config);
+	return wheel_with(test, .percpu = percpu, .clock = wheel_kinds[kind].clock,
+			  .context = wheel_kinds[kind].context);
 }
 
 static void oneshots_arm(struct twheel *wheel, struct oneshot *oneshots, unsigned int n,
@@ -194,117 +185,77 @@ static void idle_cpu_goes(struct kunit *test)
 	}
 }
 
-/* A timer that is armed while its CPU is away, and 1 + the CPU on which it has fired. */
-struct homecomer {
-	struct twheel_timer timer;
-	atomic_t there;
-};
-
-static void homecomer_fire(struct twheel_timer *timer)
-{
-	struct homecomer *homecomer = container_of(timer, struct homecomer, timer);
-
-	atomic_set(&homecomer->there, 1 + raw_smp_processor_id());
-}
-
 /* Another CPU has the alarm of one that is away, and gives it back. */
 static void alarm_comes_back(struct kunit *test)
 {
-	struct homecomer *homecomers;
-	struct twheel *wheels[ARRAY_SIZE(wheel_kinds)];
+	struct oneshot *shots[ARRAY_SIZE(wheel_kinds)];
 	unsigned int i;
 
-	homecomers = test_memory(test, ARRAY_SIZE(wheels) * sizeof(*homecomers));
-	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
-		wheels[i] = wheel_of_kind(test, i, true);
-		twheel_timer_init(&homecomers[i].timer, wheels[i], homecomer_fire);
-	}
-	if (!cpu_remove(test)) {
-		for (i = 0; i < ARRAY_SIZE(wheels); i++)
-			arm_on_after(&homecomers[i].timer, victim_cpu, 1000 * MS);
-		cpu_return(test);
-		for (i = 0; i < ARRAY_SIZE(wheels); i++) {
-			/* That took longer than a second? Then it fired elsewhere. */
-			bool early = atomic_read(&homecomers[i].there);
+	for (i = 0; i < ARRAY_SIZE(shots); i++)
+		shots[i] = oneshots_new(test, wheel_of_kind(test, i, true), 1);
+	if (cpu_remove(test))
+		return;
+	for (i = 0; i < ARRAY_SIZE(shots); i++)
+		arm_on_after(&shots[i]->timer, victim_cpu, 1000 * MS);
+	cpu_return(test);
+	for (i = 0; i < ARRAY_SIZE(shots); i++) {
+		/* That took longer than a second? Then it fired elsewhere. */
+		bool early = atomic_read(&shots[i]->fired);
 
-			KUNIT_EXPECT_TRUE(test, await(atomic_read(&homecomers[i].there)));
-			if (!early)
-				KUNIT_EXPECT_EQ(test, atomic_read(&homecomers[i].there),
-						1 + victim_cpu);
-		}
+		KUNIT_EXPECT_TRUE(test, oneshots_fired(shots[i], 1));
+		if (!early)
+			KUNIT_EXPECT_EQ(test, shots[i]->fired_on, victim_cpu);
 	}
 }
 
-/* A timer that arms itself for ever, on a wheel of one base, and how often it has fired. */
-struct ticker {
-	struct twheel_timer timer;
-	atomic_t calls;
-};
-
+/* It arms itself for ever. */
 static void ticker_fire(struct twheel_timer *timer)
 {
-	struct ticker *ticker = container_of(timer, struct ticker, timer);
-
-	atomic_inc(&ticker->calls);
+	oneshot_fire(timer);
 	arm_after(timer, 100 * US);
-}
-
-static bool ticker_goes_on(struct ticker *ticker)
-{
-	int calls = atomic_read(&ticker->calls);
-
-	return await(atomic_read(&ticker->calls) > calls + 2);
 }
 
 /* Before 6.10 an idle CPU may start its hrtimers on a CPU that has just gone. */
 static void no_alarm_goes_along(struct kunit *test)
 {
-	struct twheel *wheels[ARRAY_SIZE(wheel_kinds)];
-	struct ticker *tickers;
+	struct oneshot *tickers[ARRAY_SIZE(wheel_kinds)];
 	unsigned int i, round;
+	int calls;
 
-	tickers = test_memory(test, ARRAY_SIZE(wheels) * sizeof(*tickers));
-	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
-		wheels[i] = wheel_of_kind(test, i, false);
-		twheel_timer_init(&tickers[i].timer, wheels[i], ticker_fire);
-		arm_after(&tickers[i].timer, 0);
+	for (i = 0; i < ARRAY_SIZE(tickers); i++) {
+		struct twheel *wheel = wheel_of_kind(test, i, false);
+
+		tickers[i] = oneshots_new(test, wheel, 1);
+		twheel_timer_init(&tickers[i]->timer, wheel, ticker_fire);
+		arm_after(&tickers[i]->timer, 0);
 	}
-	for (round = 0; round < 10; round++) {
-		if (cpu_remove(test))
-			break;
+	for (round = 0; round < 10 && !cpu_remove(test); round++) {
 		msleep(3);
 		cpu_return(test);
-		for (i = 0; i < ARRAY_SIZE(wheels); i++)
-			KUNIT_EXPECT_TRUE(test, ticker_goes_on(&tickers[i]));
+		for (i = 0; i < ARRAY_SIZE(tickers); i++) {
+			calls = atomic_read(&tickers[i]->fired);
+			KUNIT_EXPECT_TRUE(test, await(atomic_read(&tickers[i]->fired) > calls + 2));
+		}
 	}
-}
-
-static void stress_flapping(struct kunit *test, unsigned int kind)
-{
-	struct twheel_config config = {
-		.percpu = true, .clock = wheel_kinds[kind].clock,
-		.context = wheel_kinds[kind].context,
-	};
-	struct stress stress;
-	unsigned int i;
-
-	stress_begin(test, &stress, &config, 8000 / num_online_cpus(), false);
-	for (i = 0; i < 4; i++) {
-		if (cpu_remove(test))
-			break;
-		msleep(10);
-		cpu_return(test);
-		msleep(10);
-	}
-	stress_end(test, &stress, false);
 }
 
 static void races_while_flapping(struct kunit *test)
 {
-	unsigned int kind;
+	unsigned int kind, i;
 
-	for (kind = 0; kind < ARRAY_SIZE(wheel_kinds); kind++)
-		stress_flapping(test, kind);
+	for (kind = 0; kind < ARRAY_SIZE(wheel_kinds); kind++) {
+		struct twheel_config config = wheel_kinds[kind];
+		struct stress stress;
+
+		config.percpu = true;
+		stress_begin(test, &stress, &config, 8000 / num_online_cpus(), false);
+		for (i = 0; i < 4 && !cpu_remove(test); i++) {
+			msleep(10);
+			cpu_return(test);
+			msleep(10);
+		}
+		stress_end(test, &stress, false);
+	}
 }
 
 static struct kunit_case hotplug_cases[] = {

@@ -196,7 +196,7 @@ static void never_exceeded(struct kunit *test)
 	struct crew crew;
 
 	contest.oneshots = oneshots_new(test, wheel, n);
-	crew_start(test, &crew, 2, contest_run, &contest);
+	crew_start(test, &crew, 2, true, contest_run, &contest);
 	crew_wait(test, &crew);
 	KUNIT_EXPECT_EQ(test, atomic_read(&contest.exceeded), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&contest.bad), 0);

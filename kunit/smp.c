@@ -165,10 +165,8 @@ bool callback_hold(const bool *release)
 	return READ_ONCE(*release);
 }
 
-static unsigned int crew_start_threads(struct kunit *test, struct crew *crew,
-				       unsigned int per_cpu, bool bind,
-				       int (*work)(void *arg, unsigned int number),
-				       void *arg)
+unsigned int crew_start(struct kunit *test, struct crew *crew, unsigned int per_cpu, bool bound,
+			int (*work)(void *arg, unsigned int number), void *arg)
 {
 	unsigned int count = 0, i;
 	int cpu;
@@ -179,24 +177,9 @@ static unsigned int crew_start_threads(struct kunit *test, struct crew *crew,
 	crew->arg = arg;
 	for_each_online_cpu(cpu) {
 		for (i = 0; i < per_cpu; i++)
-			crew_add(test, crew, count++, bind ? cpu : -1);
+			crew_add(test, crew, count++, bound ? cpu : -1);
 	}
 	return count;
-}
-
-unsigned int crew_start(struct kunit *test, struct crew *crew,
-			unsigned int per_cpu,
-			int (*work)(void *arg, unsigned int number), void *arg)
-{
-	return crew_start_threads(test, crew, per_cpu, true, work, arg);
-}
-
-unsigned int crew_start_anywhere(struct kunit *test, struct crew *crew,
-				 unsigned int per_cpu,
-				 int (*work)(void *arg, unsigned int number),
-				 void *arg)
-{
-	return crew_start_threads(test, crew, per_cpu, false, work, arg);
 }
 
 void crew_wait(struct kunit *test, struct crew *crew)

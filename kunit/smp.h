@@ -93,15 +93,9 @@ struct crew {
 	void *arg;
 };
 
-/* Start @per_cpu threads on every CPU. Returns their number. */
-unsigned int crew_start(struct kunit *test, struct crew *crew,
-			unsigned int per_cpu,
+/* Start @per_cpu threads on every CPU, or as many that are bound to none. Returns their number. */
+unsigned int crew_start(struct kunit *test, struct crew *crew, unsigned int per_cpu, bool bound,
 			int (*work)(void *arg, unsigned int number), void *arg);
-/* Start as many threads, bound to no CPU. */
-unsigned int crew_start_anywhere(struct kunit *test, struct crew *crew,
-				 unsigned int per_cpu,
-				 int (*work)(void *arg, unsigned int number),
-				 void *arg);
 void crew_wait(struct kunit *test, struct crew *crew);
 
 /*

@@ -195,7 +195,7 @@ static void extension_holds(struct kunit *test)
 	};
 	struct crew crew;
 
-	crew_start(test, &crew, 1, extender_run, &extender);
+	crew_start(test, &crew, 1, true, extender_run, &extender);
 	crew_wait(test, &crew);
 	KUNIT_EXPECT_EQ(test, atomic_read(&extender.early), 0);
 	KUNIT_EXPECT_GT(test, atomic_read(&extender.extended), 0);
@@ -264,7 +264,7 @@ static void no_wake_up_is_lost(struct kunit *test)
 	struct crew crew;
 
 	race.oneshots = oneshots_new(test, race.wheel, n);
-	crew_start(test, &crew, 1, arm_race_run, &race);
+	crew_start(test, &crew, 1, true, arm_race_run, &race);
 	crew_wait(test, &crew);
 	KUNIT_EXPECT_EQ(test, atomic_read(&race.lost), 0);
 	KUNIT_EXPECT_GT(test, atomic_read(&race.oneshots[0].fired), 1);

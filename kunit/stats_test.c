@@ -213,7 +213,7 @@ static void no_pass_for_the_next_round(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).fired, 2 * n);
 }
 
-/* On a virtual clock lateness is predictable to the ns. An extended timer's is of the last deadline. */
+/* Predictable to the ns on a virtual clock. An extended timer's is of its last deadline. */
 static void late_to_the_bucket(struct kunit *test)
 {
 	/* A lateness, and its bucket. On a tick boundary, 0 counts as 1 ns. */

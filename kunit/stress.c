@@ -207,10 +207,7 @@ void stress_begin(struct kunit *test, struct stress *stress,
 	stress->ledgers = test_memory(test, STRESS_TIMERS * sizeof(*stress->ledgers));
 	for (i = 0; i < STRESS_TIMERS; i++)
 		twheel_timer_init(&stress->ledgers[i].timer, stress->wheel, stress_callback);
-	if (bound)
-		crew_start(test, &stress->crew, 2, stress_thread, stress);
-	else
-		crew_start_anywhere(test, &stress->crew, 2, stress_thread, stress);
+	crew_start(test, &stress->crew, 2, bound, stress_thread, stress);
 }
 
 static void stress_audit(struct kunit *test, struct stress *stress, long unfired)

@@ -164,7 +164,7 @@ static void static_timer_is_raced_for(struct kunit *test)
 
 	for (round = 0; round < 10; round++) {
 		system_renew();
-		crew_start(test, &crew, 2, static_timer_arm, &system_timer);
+		crew_start(test, &crew, 2, true, static_timer_arm, &system_timer);
 		crew_wait(test, &crew);
 		KUNIT_EXPECT_EQ(test, atomic_read(&system_refused), 0);
 		KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&system_timer), 1);

@@ -95,7 +95,7 @@ static void first_arms_race(struct kunit *test)
 			.threads = 4 * num_online_cpus(),
 		};
 
-		crew_start(test, &crew, 4, fresh_thread, &fresh);
+		crew_start(test, &crew, 4, true, fresh_thread, &fresh);
 		crew_wait(test, &crew);
 		unfired = twheel_stop(wheel, NULL, NULL);
 		for (i = 0, fired = 0; i < FRESH; i++)

@@ -338,7 +338,8 @@ static void all_waiters_are_woken(struct kunit *test)
 	twheel_timer_init(&bedroom->timer, wheel, bedroom_fire);
 	twheel_arm(&bedroom->timer, 0);
 	KUNIT_EXPECT_TRUE(test, await(twheel_state(&bedroom->timer) == TWHEEL_FIRED));
-	sleepers = crew_start(test, &crew, NR_SLEEPERS / num_online_cpus(), bedroom_sleep, bedroom);
+	sleepers = crew_start(test, &crew, NR_SLEEPERS / num_online_cpus(), true, bedroom_sleep,
+			      bedroom);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&bedroom->asleep) == sleepers));
 	msleep(50);
 	wakes.base = READ_ONCE(bedroom->timer.base);
