@@ -111,15 +111,9 @@ static void first_arms_race(struct kunit *test)
 /* A wheel, and this task on one CPU beside another that the test needs. */
 static struct twheel *travel_wheel_from_afar(struct kunit *test)
 {
-	const struct twheel_config config = { .name = "travel", .percpu = true };
-
 	test_needs_two_cpus(test);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
-	return wheel_new(test, &config);
-}
-
-static void travel_wheel_end(struct twheel *wheel)
-{
+	return wheel_with(test, .percpu = true);
 }
 
 /* A callback that runs on another CPU until it is released. */
@@ -209,7 +203,6 @@ static void busy_timer_stays(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired) == 2));
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&held->timer), 0);
 	KUNIT_EXPECT_EQ(test, held->fired_on, here);
-	travel_wheel_end(wheel);
 }
 
 /* A callback arms its own timer, for another CPU and for its own. */
@@ -232,15 +225,14 @@ static void commuter_fire(struct twheel_timer *timer)
 
 static void own_callback_stays(struct kunit *test)
 {
-	struct twheel_config config = { .name = "travel", .percpu = true };
 	struct commuter *c = test_memory(test, sizeof(*c));
-	struct twheel *wheel;
+	enum twheel_context context;
 
 	test_needs_two_cpus(test);
-	for_each_callback_context(config.context) {
-		wheel = wheel_new(test, &config);
+	for_each_callback_context(context) {
 		atomic_set(&c->calls, 0);
-		twheel_timer_init(&c->timer, wheel, commuter_fire);
+		twheel_timer_init(&c->timer, wheel_with(test, .percpu = true, .context = context),
+				  commuter_fire);
 		KUNIT_EXPECT_EQ(test, twheel_arm(&c->timer, 0), 0);
 		KUNIT_EXPECT_TRUE(test, await(atomic_read(&c->calls)));
 		KUNIT_EXPECT_EQ(test, c->other, -EBUSY);
@@ -253,16 +245,13 @@ static void own_callback_stays(struct kunit *test)
 /* A callback may free its timer: a new one at the address does not wait for it. */
 static void new_timer_comes_where_the_old_one_runs(struct kunit *test)
 {
-	struct held_callback *held;
-	int there = cpu_last();
-	struct twheel *wheel;
+	struct twheel *wheel = travel_wheel_from_afar(test);
+	struct held_callback *held = held_callback_begin(test, wheel, cpu_last());
 	int ret;
 
-	wheel = travel_wheel_from_afar(test);
-	held = held_callback_begin(test, wheel, there);
 	twheel_timer_init(&held->timer, wheel, held_callback_run);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), 0);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, there, HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, cpu_last(), HOUR), 1);
 	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 1);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), 0);
 	ret = twheel_shutdown_sync(&held->timer);
@@ -271,18 +260,14 @@ static void new_timer_comes_where_the_old_one_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ret, 1);
 	WRITE_ONCE(held->release, true);
 	KUNIT_EXPECT_TRUE(test, await(!READ_ONCE(held->running)));
-	travel_wheel_end(wheel);
 }
 
 /* Calls that do not wait tell a callback that runs from a timer that is not pending. */
 static void told_without_waiting(struct kunit *test)
 {
-	struct held_callback *held;
-	int there = cpu_last();
-	struct twheel *wheel;
+	struct twheel *wheel = travel_wheel_from_afar(test);
+	struct held_callback *held = held_callback_begin(test, wheel, cpu_last());
 
-	wheel = travel_wheel_from_afar(test);
-	held = held_callback_begin(test, wheel, there);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&held->timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), -EBUSY);
 	twheel_arm(&held->timer, HOUR);
@@ -305,7 +290,6 @@ static void told_without_waiting(struct kunit *test)
 	twheel_arm(&held->timer, HOUR);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 1);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), -ESHUTDOWN);
-	travel_wheel_end(wheel);
 }
 
 static struct kunit_case travel_cases[] = {

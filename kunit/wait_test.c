@@ -14,32 +14,21 @@
 #include "smp.h"
 
 /* A thread's work takes long beside its tick: the next one is due when it has ended. */
-static u64 wait_tick(enum twheel_context context)
-{
-	return context == TWHEEL_CONTEXT_WORK ? NSEC_PER_USEC : 0;
-}
-
 static struct twheel *wait_wheel(struct kunit *test, enum twheel_context context,
 				 bool percpu)
 {
-	struct twheel_config config = {
-		.name = "kunit-wait", .context = context, .percpu = percpu,
-		.tick_ns = wait_tick(context),
-	};
-
-	return wheel_new(test, &config);
+	return wheel_with(test, .context = context, .percpu = percpu,
+			  .tick_ns = context == TWHEEL_CONTEXT_WORK ? NSEC_PER_USEC : 0);
 }
 
 /**
  * struct self_armer - a timer that arms itself for now, for as long as it is let
  * @timer: the timer
- * @context: where its callback runs
  * @calls: how often it was called
  * @end: jiffies at which it stops, if it is not cancelled
  */
 struct self_armer {
 	struct twheel_timer timer;
-	enum twheel_context context;
 	atomic_t calls;
 	unsigned long end;
 };
@@ -49,7 +38,7 @@ static void self_armer_fire(struct twheel_timer *timer)
 	struct self_armer *armer = container_of(timer, struct self_armer, timer);
 
 	atomic_inc(&armer->calls);
-	if (armer->context == TWHEEL_CONTEXT_WORK)
+	if (in_task())
 		usleep_range(1000, 2000);
 	else
 		spin_ns(100 * US);
@@ -58,38 +47,28 @@ static void self_armer_fire(struct twheel_timer *timer)
 }
 
 /* Once it is cancelled, at most the callback that ran was still to end. */
-static void self_armer_cancel(struct kunit *test, enum twheel_context context)
+static void self_arming_timer_is_cancelled(struct kunit *test)
 {
-	struct twheel *wheel = wait_wheel(test, context, false);
-	struct self_armer armer = { .context = context };
-	unsigned int round;
-	int before, after;
+	int round, before, after;
 
-	twheel_timer_init_on_stack(&armer.timer, wheel, self_armer_fire);
-	for (round = 0; round < 20; round++) {
-		armer.end = jiffies + PATIENCE;
-		before = atomic_read(&armer.calls);
-		twheel_arm(&armer.timer, 0);
-		KUNIT_EXPECT_TRUE(test, await(atomic_read(&armer.calls) > before + 2));
-		before = atomic_read(&armer.calls);
-		KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&armer.timer), 1);
-		after = atomic_read(&armer.calls);
+	for (round = 0; round < 2 * 20; round++) {
+		enum twheel_context context = round / 20;
+		struct self_armer *armer = test_memory(test, sizeof(*armer));
+
+		twheel_timer_init(&armer->timer, wait_wheel(test, context, false), self_armer_fire);
+		armer->end = jiffies + PATIENCE;
+		twheel_arm(&armer->timer, 0);
+		KUNIT_EXPECT_TRUE(test, await(atomic_read(&armer->calls) > 2));
+		before = atomic_read(&armer->calls);
+		KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&armer->timer), 1);
+		after = atomic_read(&armer->calls);
 		/* One more may have begun between the look and the call. */
 		if (context == TWHEEL_CONTEXT_WORK)
 			KUNIT_EXPECT_LE(test, after, before + 2);
-		KUNIT_EXPECT_TRUE(test, time_before(jiffies, armer.end));
-		KUNIT_EXPECT_FALSE(test, twheel_pending(&armer.timer));
-		KUNIT_EXPECT_EQ(test, atomic_read(&armer.calls), after);
+		KUNIT_EXPECT_TRUE(test, time_before(jiffies, armer->end));
+		KUNIT_EXPECT_FALSE(test, twheel_pending(&armer->timer));
+		KUNIT_EXPECT_EQ(test, atomic_read(&armer->calls), after);
 	}
-	twheel_timer_destroy_on_stack(&armer.timer);
-}
-
-static void self_arming_timer_is_cancelled(struct kunit *test)
-{
-	enum twheel_context context;
-
-	for_each_callback_context(context)
-		self_armer_cancel(test, context);
 }
 
 #define NR_BACKLOG	1500
@@ -146,9 +125,6 @@ static int backlog_cancel(void *arg)
 
 static void backlog_is_not_waited_for(struct kunit *test)
 {
-	struct twheel_config config = {
-		.name = "kunit-wait", .percpu = true,
-	};
 	struct backlog *backlog;
 	struct twheel *wheel;
 	unsigned int i;
@@ -156,8 +132,7 @@ static void backlog_is_not_waited_for(struct kunit *test)
 
 	test_needs_two_cpus(test);
 	backlog = test_memory(test, sizeof(*backlog));
-	config.data = backlog;
-	wheel = wheel_new(test, &config);
+	wheel = wheel_with(test, .percpu = true, .data = backlog);
 	for (i = 0; i < NR_BACKLOG; i++)
 		twheel_timer_init(&backlog->timers[i], wheel, backlog_fire);
 	cpu_run(cpu_last(), backlog_arm, backlog);
@@ -393,17 +368,13 @@ static int series_wait(void *arg)
 
 static void waits_within_one_pass(struct kunit *test)
 {
-	struct twheel_config config = {
-		.name = "kunit-wait", .percpu = true,
-	};
 	struct twheel_timer *timer;
 	struct series *series;
 	struct twheel *wheel;
 
 	test_needs_two_cpus(test);
 	series = test_memory(test, sizeof(*series));
-	config.data = series;
-	wheel = wheel_new(test, &config);
+	wheel = wheel_with(test, .percpu = true, .data = series);
 	atomic_set(&series->running, -1);
 	for (timer = series->timers; timer < series->timers + NR_SERIES; timer++) {
 		twheel_timer_init(timer, wheel, series_fire);
