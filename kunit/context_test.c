@@ -227,10 +227,19 @@ static void queue_block(struct work_struct *work)
 	wait_for_completion_timeout(&o->leave, PATIENCE);
 }
 
+static void queue_block_begin(struct kunit *test, struct workqueue_struct *wq,
+			      struct queue_blocker *blocker)
+{
+	init_completion(&blocker->enter);
+	init_completion(&blocker->leave);
+	queue_work(wq, &blocker->work);
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&blocker->enter, PATIENCE), 0UL);
+}
+
 static void callers_workqueue(struct kunit *test)
 {
 	struct workqueue_struct *wq = alloc_ordered_workqueue("kunit", 0);
-	struct work_struct alive;
+	struct work_struct alive, *work;
 	struct queue_blocker blocker;
 	struct twheel *wheel;
 	struct observer *observer;
@@ -238,17 +247,25 @@ static void callers_workqueue(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, wq);
 	wheel = wheel_with(test, .context = TWHEEL_CONTEXT_WORK, .workqueue = wq);
 	observer = observer_new(test, wheel, observer_note_context);
-	init_completion(&blocker.enter);
-	init_completion(&blocker.leave);
 	INIT_WORK_ONSTACK(&blocker.work, queue_block);
-	queue_work(wq, &blocker.work);
-	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&blocker.enter, PATIENCE), 0UL);
+	queue_block_begin(test, wq, &blocker);
 	twheel_arm(&observer->timer, 0);
 	msleep(50);
 	KUNIT_EXPECT_FALSE_MSG(test, observer_fired(observer, 1), "on another workqueue");
 	complete(&blocker.leave);
 	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
 	observer_expect(test, observer, TWHEEL_CONTEXT_WORK);
+
+	/* What waits in it is taken out of it by a stop. */
+	queue_block_begin(test, wq, &blocker);
+	twheel_arm(&observer->timer, 0);
+	work = &READ_ONCE(observer->timer.base)->clock.work;
+	KUNIT_EXPECT_TRUE(test, await(work_pending(work)));
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
+	KUNIT_EXPECT_FALSE(test, work_pending(work));
+	complete(&blocker.leave);
+	flush_work(&blocker.work);
+	KUNIT_EXPECT_FALSE(test, observer_fired(observer, 2));
 
 	/* The caller's workqueue outlives the wheel. */
 	wheel_end(test, wheel);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Parts of the core by themselves: when an alarm is set, and how lateness is measured. */
-#include <linux/completion.h>
 #include <linux/hrtimer.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
-#include <linux/workqueue.h>
 
 #include <linux/twheel_many.h>
 #include <linux/twheel_stats.h>
@@ -204,44 +202,6 @@ static void no_alarm_after_the_last(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, await(!hrtimer_active(alarm)));
 }
 
-struct blocker {
-	struct work_struct work;
-	struct completion go;
-};
-
-static void blocker_work(struct work_struct *work)
-{
-	wait_for_completion(&container_of(work, struct blocker, work)->go);
-}
-
-/* What waits in a work queue is taken out of it. */
-static void stop_takes_back_its_work(struct kunit *test)
-{
-	struct workqueue_struct *queue = alloc_ordered_workqueue("kunit-stop", 0);
-	struct work_struct *work;
-	struct blocker blocker;
-	struct twheel *wheel;
-	struct probe *p;
-
-	KUNIT_ASSERT_NOT_NULL(test, queue);
-	wheel = wheel_with(test, .context = TWHEEL_CONTEXT_WORK, .workqueue = queue);
-	p = probes_new(test, wheel, 1, probe_fire);
-	init_completion(&blocker.go);
-	INIT_WORK_ONSTACK(&blocker.work, blocker_work);
-	queue_work(queue, &blocker.work);
-	twheel_arm(&p->timer, MS);
-	work = &probe_clock(p)->work;
-	KUNIT_EXPECT_TRUE(test, await(work_pending(work)));
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
-	KUNIT_EXPECT_FALSE(test, work_pending(work));
-	complete(&blocker.go);
-	flush_work(&blocker.work);
-	destroy_work_on_stack(&blocker.work);
-	wheel_end(test, wheel);
-	destroy_workqueue(queue);
-	KUNIT_EXPECT_EQ(test, p->fired, 0);
-}
-
 /* Which time lateness is measured by */
 
 static u64 late_step;
@@ -334,7 +294,6 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(alarm_that_is_due_is_left),
 	KUNIT_CASE(alarm_is_set_once_for_many),
 	KUNIT_CASE(no_alarm_after_the_last),
-	KUNIT_CASE(stop_takes_back_its_work),
 	KUNIT_CASE(late_by_the_last_look),
 	KUNIT_CASE(alarm_of_a_cpu_goes_on),
 	KUNIT_CASE(last_deadline_is_kept),
