@@ -23,11 +23,10 @@ static void expect_bucket(struct kunit *test, const struct tracer *seen, const s
 
 static void where_a_timer_goes(struct kunit *test)
 {
-	struct twheel *wheel;
 	struct tracer seen;
+	struct twheel *wheel = tracer_wheel(test, &seen);
 	struct probe *p;
 
-	wheel = tracer_wheel(test, &seen);
 	tracer_start_all(test, &seen);
 	p = probes_new(test, wheel, 1, probe_fire);
 	twheel_advance(wheel, 100 * MS);
@@ -107,13 +106,11 @@ static void trace_busy(struct twheel_timer *timer)
 
 static void when_a_callback_runs(struct kunit *test)
 {
-	struct twheel *wheel;
 	struct tracer seen;
-	struct probe *p;
+	struct twheel *wheel = tracer_wheel(test, &seen);
+	struct probe *p = probes_new(test, wheel, 1, trace_busy);
 	u64 before;
 
-	wheel = tracer_wheel(test, &seen);
-	p = probes_new(test, wheel, 1, trace_busy);
 	tracer_start(test, &seen, EVENT_ENTRY);
 	twheel_arm_at(&p->timer, 10 * MS + 1);
 	twheel_advance(wheel, 15 * MS);
@@ -173,10 +170,9 @@ static void policies_name_their_users(struct kunit *test)
 {
 	static struct twheel_periodic periodic;
 	static struct twheel_idle idle;
-	struct twheel *wheel;
 	struct tracer seen;
+	struct twheel *wheel = tracer_wheel(test, &seen);
 
-	wheel = tracer_wheel(test, &seen);
 	twheel_periodic_init(&periodic, wheel, trace_beat);
 	twheel_idle_init(&idle, wheel, trace_silence);
 	tracer_start(test, &seen, EVENT_ARM);
@@ -205,10 +201,9 @@ static void trace_crowd(struct kunit *test, struct twheel *wheel, unsigned int e
 static void timeout_is_set_before_the_deadline(struct kunit *test)
 {
 	static struct twheel_idle idle;
-	struct twheel *wheel;
 	struct tracer seen;
+	struct twheel *wheel = tracer_wheel(test, &seen);
 
-	wheel = tracer_wheel(test, &seen);
 	twheel_idle_init(&idle, wheel, trace_silence);
 	twheel_idle_start(&idle, 20 * MS);
 	seen.watch = &idle;
@@ -224,10 +219,9 @@ static void timeout_is_set_before_the_deadline(struct kunit *test)
 static void one_event_moves(struct kunit *test, enum event event, u64 timers, u64 levels)
 {
 	struct twheel_stats stats;
-	struct twheel *wheel;
 	struct tracer seen;
+	struct twheel *wheel = tracer_wheel(test, &seen);
 
-	wheel = tracer_wheel(test, &seen);
 	tracer_start(test, &seen, event);
 	trace_crowd(test, wheel, 5);
 	wheel_run_until(wheel, 64 * MS);
@@ -277,13 +271,11 @@ static void what_moves(struct kunit *test)
  */
 static void back_while_timers_move(struct kunit *test, enum event event, unsigned int extended)
 {
-	struct twheel *wheel;
 	struct tracer seen;
-	struct probe *p;
+	struct twheel *wheel = tracer_wheel_with(test, &seen, false, TWHEEL_CONTEXT_WORK);
+	struct probe *p = probes_new(test, wheel, 20, probe_fire);
 	unsigned int i;
 
-	wheel = tracer_wheel_with(test, &seen, false, TWHEEL_CONTEXT_WORK);
-	p = probes_new(test, wheel, 20, probe_fire);
 	for (i = 0; i < 20; i++) {
 		twheel_arm_at(&p[i].timer, 80 * MS);
 	}
@@ -316,11 +308,10 @@ static void clock_set_back_while_timers_move(struct kunit *test)
 static void what_an_arm_moves(struct kunit *test)
 {
 	struct twheel_stats stats;
-	struct twheel *wheel;
 	struct tracer seen;
+	struct twheel *wheel = tracer_wheel(test, &seen);
 	struct probe *p;
 
-	wheel = tracer_wheel(test, &seen);
 	tracer_start_all(test, &seen);
 	p = probes_new(test, wheel, 3, probe_fire);
 	twheel_arm_at(&p[0].timer, 95 * MS);
@@ -345,12 +336,11 @@ static void what_an_arm_moves(struct kunit *test)
 static void what_a_pass_has_done(struct kunit *test)
 {
 	struct twheel_stats stats;
-	struct twheel *wheel;
 	struct tracer seen;
+	struct twheel *wheel = tracer_wheel(test, &seen);
 	unsigned int i;
 	u64 before;
 
-	wheel = tracer_wheel(test, &seen);
 	trace_crowd(test, wheel, 5);
 	twheel_advance(wheel, 70 * MS);
 	twheel_get_stats(wheel, &stats);
@@ -380,12 +370,11 @@ static void what_a_pass_has_done(struct kunit *test)
 
 static void a_pass_that_is_exhausted(struct kunit *test)
 {
-	struct twheel *wheel;
 	struct tracer seen;
+	struct twheel *wheel = tracer_wheel(test, &seen);
 	struct probe *p;
 	unsigned int i;
 
-	wheel = tracer_wheel(test, &seen);
 	tracer_start(test, &seen, EVENT_PASS);
 	p = probes_new(test, wheel, 40, trace_busy);
 	for (i = 0; i < 40; i++) {
