@@ -276,9 +276,8 @@ static void one_alarm_per_instant(struct kunit *test)
 	struct probe *probes = probes_new(test, wheel, n, probe_fire);
 
 	/* Two timers at each of twenty instants some hours apart. */
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		twheel_arm(&probes[i].timer, (i / 2 + 1) * 7200000 * MS);
-	}
 	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 3 * DAY), n / 2);
 	for (i = 0; i < n; i++) {
 		KUNIT_EXPECT_EQ(test, probes[i].fired, 1);
@@ -340,9 +339,8 @@ static void long_sleep_is_caught_up_with(struct kunit *test)
 	struct probe *probes = probes_new(test, wheel, 50, probe_fire);
 	unsigned int i;
 
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < 50; i++)
 		twheel_arm(&probes[i].timer, (i * i * 7919 + 1) * MS);
-	}
 	/*
 	 * A machine that was suspended for years does not catch up tick by tick. It is one
 	 * pass, unless the machine is so slow that the time of a pass is over.

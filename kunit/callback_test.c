@@ -36,9 +36,8 @@ static void rearm_for_now_waits(struct kunit *test)
 	struct probe *probes = probes_new(test, wheel, n, probe_rearm);
 
 	/* More timers than one pass serves: none may starve another. */
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		twheel_arm(&probes[i].timer, i % 2 ? 5 * MS : 6 * MS);
-	}
 	twheel_advance(wheel, 6 * MS);
 	for (i = 0; i < n; i++)
 		KUNIT_ASSERT_EQ_MSG(test, probes[i].fired, 1, "probe %u", i);
@@ -183,9 +182,8 @@ static void stop_hands_back(struct kunit *test)
 	unsigned int i, back = 0, n = 3 * ARRAY_SIZE(delays);
 	struct probe *probes = probes_new(test, wheel, n, probe_fire);
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		twheel_arm(&probes[i].timer, delays[i / 3]);
-	}
 	twheel_cancel(&probes[4].timer);
 	twheel_advance(wheel, MS);
 	/* This one is due, but not served. */

@@ -185,9 +185,8 @@ static void back_within_a_round(struct kunit *test)
 
 	between.later = later;
 	tasklet_setup(&between.tasklet, after_the_pass);
-	for (i = 0; i < CROWD; i++) {
+	for (i = 0; i < CROWD; i++)
 		twheel_arm_at(&crowd[i].timer, 1000 * MS);
-	}
 	twheel_advance(wheel, 1000 * MS);
 	tasklet_kill(&between.tasklet);
 	fired = crowd_fired(crowd);

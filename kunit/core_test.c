@@ -279,9 +279,8 @@ static void last_deadline_is_kept(struct kunit *test)
 
 	/* From far away, a timer would get its last bucket by another function. */
 	wheel_run_until(wheel, deadline - 3 * tick_ns);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 2; i++)
 		twheel_arm_at(&p[i].timer, deadline);
-	}
 	wheel_run_until(wheel, deadline - 1);
 	KUNIT_EXPECT_EQ(test, p[0].fired + p[1].fired, 0);
 	wheel_run_until(wheel, deadline);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "probe.h"
 
-
 struct twheel *virtual_wheel(struct kunit *test, u64 tick_ns, u64 start_ns)
 {
 	return wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = tick_ns,

@@ -41,9 +41,8 @@ static void ends_in_one_way(struct kunit *test)
 	unsigned int i;
 
 	wheel_expect_stats(test, wheel, 0, 0, 0, 0);
-	for (i = 0; i < 6; i++) {
+	for (i = 0; i < 6; i++)
 		twheel_arm(&p[i].timer, (i + 1) * MS);
-	}
 	wheel_expect_stats(test, wheel, 6, 0, 0, 0);
 	/* Moving a pending timer, nearer or later, does not count as an arm. */
 	twheel_arm(&p[5].timer, 5 * MS);
@@ -99,9 +98,8 @@ static void extended_far_away(struct kunit *test)
 	unsigned int i;
 
 	/* So many that the engine does not search the bucket for the first one. */
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < 20; i++)
 		twheel_arm_at(&p[i].timer, 30000 * MS + i);
-	}
 	for (i = 0; i < 12; i++)
 		twheel_extend_at(&p[i].timer, 60000 * MS + i);
 	wheel_run_until(wheel, 30001 * MS);
@@ -168,9 +166,8 @@ static void passes_end_by_time(struct kunit *test)
 	struct probe *p = probes_new(test, wheel, n, probe_take_time);
 	u64 passes, exhausted;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		twheel_arm(&p[i].timer, MS);
-	}
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, 0);
 	twheel_advance(wheel, MS);
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).fired, n);
@@ -202,9 +199,8 @@ static void no_pass_for_the_next_round(struct kunit *test)
 	unsigned int n = 32, i;
 	struct probe *p = probes_new(test, wheel, n, probe_take_part);
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		twheel_arm(&p[i].timer, MS);
-	}
 	twheel_advance(wheel, MS);
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).fired, n);
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, 1);

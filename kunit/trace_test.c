@@ -276,9 +276,8 @@ static void back_while_timers_move(struct kunit *test, enum event event, unsigne
 	struct probe *p = probes_new(test, wheel, 20, probe_fire);
 	unsigned int i;
 
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < 20; i++)
 		twheel_arm_at(&p[i].timer, 80 * MS);
-	}
 	/* That takes them to level 0. */
 	if (extended)
 		twheel_advance(wheel, 79 * MS);
@@ -377,9 +376,8 @@ static void a_pass_that_is_exhausted(struct kunit *test)
 
 	tracer_start(test, &seen, EVENT_PASS);
 	p = probes_new(test, wheel, 40, trace_busy);
-	for (i = 0; i < 40; i++) {
+	for (i = 0; i < 40; i++)
 		twheel_arm_at(&p[i].timer, 10 * MS);
-	}
 	/* A pass looks at the clock after 32 callbacks: its time is over by then. */
 	twheel_advance(wheel, 10 * MS);
 	KUNIT_EXPECT_GE(test, seen.count[EVENT_PASS], 2);
