@@ -48,15 +48,14 @@ def indented(name, lines, formatted):
     return bad
 
 
-def ordered(name, lines):
+def ordered(name, *sides):
     """Includes of a block, between blank lines or other lines"""
-    bad = 0
-    for i in range(1, len(lines)):
-        pair = [re.match(r'#include ["<](.*)[">]', line) for line in lines[i - 1:i + 1]]
-        if all(pair) and lines[i - 1][9] == lines[i][9] and pair[0][1] > pair[1][1]:
-            print(f"{name}:{i + 1}: {pair[1][1]} belongs before {pair[0][1]}")
-            bad += 1
-    return bad
+    for ours, theirs in zip(*([line for line in lines if line.startswith("#include")]
+                              for lines in sides)):
+        if ours != theirs:
+            print(f"{name}: {theirs} belongs before {ours}")
+            return 1
+    return 0
 
 
 def main():
@@ -66,7 +65,7 @@ def main():
             lines = file.read().splitlines()
         formatted = subprocess.run(["clang-format", "--style=file", name], check=True,
                                    stdout=subprocess.PIPE, text=True).stdout.splitlines()
-        bad += indented(name, lines, formatted) + ordered(name, lines)
+        bad += indented(name, lines, formatted) + ordered(name, lines, formatted)
     sys.exit(bad != 0)
 
 
