@@ -19,12 +19,7 @@ build_program() {
 # libevent itself is in the way of. So only its first object is taken.
 build_life() {
 	ar p "$(gcc -print-file-name=libev.a)" ev.o > "$SCRATCH/ev.o"
-	build_program life "$@" "$SCRATCH/ev.o" -luv_a -levent_core
-}
-
-# build_device OUT TOOLS
-build_device() {
-	build_program device "$@" "$ROOT/tools/cli/plan.c"
+	build_program life "$@" "$SCRATCH/ev.o"
 }
 
 # What else runs on the machine, of which one of our processes is a part

@@ -5,8 +5,9 @@
 The tables of README.md and comparison.md show what figures.json has. A table stands between
 <!-- figures: NAME --> and <!-- end of figures -->. Without arguments, says which document
 differs, and where a document has a figure outside of its tables. --take renews figures.json
-from what make bench has measured in one mode, and writes the tables. The part "tables" of
-figures.json has what other commands have measured, row by row; it is edited by hand.
+from what make bench has measured in one mode, and writes the tables. A row of figures.json has
+the delays, the operation, how many timers are pending, and the figure of each peer. What other
+commands have measured stands in the documents only.
 """
 import json
 import pathlib
@@ -93,8 +94,7 @@ TABLES = {
     "life": (
         tuple((title, peer, None) for title, peer in (
             ("process wheel", "process"), ("cells", "cells"), ("libev", "libev"),
-            ("libev, time noted only", "libev-lazy"), ("libuv", "libuv"),
-            ("libevent", "libevent"), ("libevent, common timeout", "libevent-queue"))),
+            ("libev, time noted only", "libev-lazy"))),
         (("arm, ten extends, cancel", "1-min", "life", SOME, None, COUNT),
          ("in ns", "1-min", "life", SOME, None, NS),
          ("an arm, and all that it costs later: 5 s or 60 s, 90 % cancelled",
@@ -109,7 +109,7 @@ TABLES = {
         tuple((title, peer, WHEELS) for title, peer in (
             ("process wheel", "process"), ("twheel_add_at()", "added"),
             ("ratas", "ratas"), ("wahern/timeout", "wahern"),
-            ("libev", "libev"), ("libuv", "libuv"), ("libevent", "libevent"))),
+            ("libev", "libev"))),
         tuple((f"{many}: {title}", delays, operation, count, None)
               for many, count in (("10³", FEW), ("10⁵", SOME), ("5·10⁵", HALF), ("10⁶", MANY))
               for title, delays, operation in (
@@ -133,6 +133,8 @@ TABLES = {
         (("one thread", "mix", "threads-1", SOME, None),
          ("two threads", "mix", "threads-2", SOME, None))),
 }
+# What tells a figure from another one of the same mode.
+KEY = ("delays", "operation", "count", "peer")
 # Only twheel's own are in every mode: a peer may lack an operation.
 OURS = ("twheel", "ioctl", "cells", "process")
 
@@ -153,56 +155,52 @@ def key_of(row, column):
             beside if beside and peer != "twheel" else operation, count, peer)
 
 
+def read():
+    """Of each mode the kernel, and the figures by delays, operation, how many, and peer"""
+    return {mode: (part["kernel"], {(*row[:3], peer): figure for row in part["rows"]
+                                    for peer, figure in row[3].items()})
+            for mode, part in json.loads(FIGURES.read_text()).items()}
+
+
+def write(modes):
+    parts = []
+    for mode, (kernel, figures) in sorted(modes.items()):
+        rows = {}
+        for (*row, peer), figure in figures.items():
+            rows.setdefault(tuple(row), {})[peer] = figure
+        parts.append(f'"{mode}": {{"kernel": "{kernel}", "rows": [\n' + ",\n".join(
+            json.dumps([*row, peers]) for row, peers in rows.items()) + "\n]}")
+    FIGURES.write_text("{" + ",\n".join(parts) + "}\n")
+
+
 def take(name):
     """Keep what the tables need of what was measured"""
     data = json.loads(pathlib.Path(name).read_text())
     mode = data["mode"]
-    if mode not in (COUNT, NS, WHEELS):
-        sys.exit(f"{name} is of MODE={mode}: no table shows that")
     if any(goal["met"] is None for goal in data["goals"]):
         sys.exit(f"{name}: the spread is wider than a difference that counts: measure again "
                  "on a quiet machine")
-    wanted = {key_of(row, column) for columns, rows in TABLES.values()
-              for row in rows for column in columns}
+    wanted = {key[1:] for columns, rows in TABLES.values() for row in rows
+              for column in columns if (key := key_of(row, column))[0] == mode}
+    measured = {key: one["median"] for one in data["figures"]
+                if (key := tuple(one[part] for part in KEY)) in wanted}
     peers = {one["peer"] for one in data["figures"]}
-    lines = [json.dumps({key: one[key] for key in
-                         ("delays", "operation", "count", "peer", "median")})
-             for one in data["figures"]
-             if (mode, one["delays"], one["operation"], one["count"], one["peer"]) in wanted]
     if mode == COUNT:
-        missing = {key[1:4] for key in wanted if key[0] == mode and key[4] in OURS and
-                   key[4] in peers} - \
-                  {tuple(json.loads(line)[key] for key in ("delays", "operation", "count"))
-                   for line in lines}
+        missing = {key[:3] for key in wanted if key[3] in OURS and key[3] in peers} - \
+                  {key[:3] for key in measured}
         if missing:
             sys.exit(f"{name} lacks {sorted(missing)}: measure both halves, and {FEW}, {SOME} "
                      f"and {MANY} timers")
-    all_modes = json.loads(FIGURES.read_text())
-    others = all_modes.pop("tables")
+    modes = read()
     # A half that was not measured stays as it was.
-    lines = [json.dumps(one) for one in all_modes[mode]["figures"]
-             if one["peer"] not in peers] + lines
-    all_modes[mode] = {"kernel": data["kernel"] or "none", "figures": lines}
-    parts = []
-    for mode, part in sorted(all_modes.items()):
-        lines = [line if isinstance(line, str) else json.dumps(line)
-                 for line in part["figures"]]
-        parts.append(f'"{mode}": {{"kernel": "{part["kernel"]}", "figures": [\n'
-                     + ",\n".join(lines) + "\n]}")
-    parts.append('"tables": {' + ",\n".join(
-        f'"{name}": {{"by": "{other["by"]}", "rows": [\n'
-        + ",\n".join(json.dumps(row, ensure_ascii=False) for row in other["rows"]) + "\n]}"
-        for name, other in sorted(others.items())) + "}")
-    FIGURES.write_text("{" + ",\n".join(parts) + "}\n")
+    modes[mode] = (data["kernel"] or "none",
+                   {key: figure for key, figure in modes[mode][1].items()
+                    if key[3] not in peers} | measured)
+    write(modes)
 
 
-def table(name, figures, others):
+def table(name, figures):
     """What has been measured, without the columns and rows in which nothing has"""
-    if name in others:
-        lines = ["".join(f"| {cell} " if cell else "| " for cell in row) + "|"
-                 for row in others[name]["rows"]]
-        lines.insert(1, "|---" * len(others[name]["rows"][0]) + "|")
-        return "\n".join(lines) + "\n"
     columns, rows = TABLES[name]
     cells = [[figures.get(key_of(row, column)) for column in columns] for row in rows]
     used = [i for i in range(len(columns)) if any(row[i] is not None for row in cells)]
@@ -218,10 +216,8 @@ def table(name, figures, others):
 def main():
     if "--take" in sys.argv[1:]:
         take(sys.argv[2])
-    data = json.loads(FIGURES.read_text())
-    others = data.pop("tables")
-    figures = {(mode, one["delays"], one["operation"], one["count"], one["peer"]):
-               one["median"] for mode, part in data.items() for one in part["figures"]}
+    figures = {(mode, *key): figure for mode, (_, part) in read().items()
+               for key, figure in part.items()}
     status = 0
     for name in NO_STRAYS:
         # The number of a line stays as it is.
@@ -236,8 +232,7 @@ def main():
         text = path.read_text()
         if not TABLE.search(text):
             sys.exit(f"{name} has no table of figures")
-        new = TABLE.sub(lambda found: found[1] + table(found[2], figures, others) + found[3],
-                        text)
+        new = TABLE.sub(lambda found: found[1] + table(found[2], figures) + found[3], text)
         if new == text:
             continue
         if sys.argv[1:]:

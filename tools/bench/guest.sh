@@ -5,13 +5,12 @@
 
 out=/dev/results
 stty -F $out raw 2>/dev/null
-# half COUNT ROUNDS SPREAD: which half, how many timers, how often, and over how many seconds
-# timers are spread that expire each by itself
-read -r half count rounds spread < /half
+# half COUNT SPREAD: which half, how many timers, and over how many seconds timers are spread that
+# expire each by itself
+read -r half count spread < /half
 
 kernel_half() {
-	# shellcheck disable=SC2046
-	insmod /modules/twheel_bench.ko $(cat /parameters) || return
+	insmod /modules/twheel_bench.ko "count=$count" || return
 	rmmod twheel_bench
 	dmesg | sed -n 's/.*bench: //p' > $out
 }
@@ -46,14 +45,10 @@ user_half() {
 	# Leases that act are for what is in control groups.
 	mkdir /tmp/groups && mount -t cgroup2 groups /tmp/groups || return
 	echo +cpu > /tmp/groups/cgroup.subtree_control
-	twheel bench --cost --count "$count" --rounds "$rounds" > $out \
+	twheel bench --cost --count "$count" --rounds 1 > $out \
 		2> /dev/console || return
-	life "$count" "$rounds" > $out || return
+	life "$count" 1 > $out || return
 	reap batch && reap cells --cells || return
-	while [ "$rounds" -gt 1 ]; do
-		device "$count" 0 > $out || return
-		rounds=$((rounds - 1))
-	done
 	device "$count" "$spread" > $out || return
 	twheel guard --timeout 1h -- device "$count" 0 feeds > $out
 }

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make bench MODE=native: nanoseconds of this machine itself, nothing of it emulated. User-mode
-# Linux runs the kernel, and the program that uses the device, at the machine's own speed. The
-# engine alone is a program.
+# Linux runs the kernel, and the program that uses the device, at the machine's own speed.
 #
 #   COUNTS=   how many timers are pending
 #   ROUNDS=   how often each figure is measured, the peers taking turns
@@ -13,16 +12,13 @@
 # host, and costs more than the expiry. Use a quiet machine; other load is shown.
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
-# shellcheck source=../test/engine/build.sh
-. "$ROOT/tools/test/engine/build.sh"
 # shellcheck source=build.sh
 . "$ROOT/tools/bench/build.sh"
 
 counts=${COUNTS:-1000 100000 1000000} rounds=${ROUNDS:-}
 
 say "nanoseconds per operation, with ${counts// /, } timers pending"
-need busybox-static cpio kmod gcc libc6-dev libev-dev libevent-dev libuv1-dev liburing-dev \
-	make python3
+need busybox-static cpio kmod gcc libc6-dev libev-dev liburing-dev make python3
 kernel=$("$ROOT/tools/test/vm/kernel.sh" --series 7.2 --um um um-bench)
 lock_cache
 work=$CACHE/bench
@@ -38,7 +34,6 @@ mkdir -p "$work/tools"
 run_logged "$work/tools.log" "building the library" \
 	make -C "$ROOT/tools" OUT="$work/tools" lib
 build_life "$work" "$work/tools"
-gcc "${flags[@]}" -O2 -o "$work/engine" "${engine[@]}" "$ROOT/tools/bench/engine/engine.c"
 
 # The guest's root is a folder of this machine.
 root=$SCRATCH/root
@@ -61,11 +56,8 @@ for count in $counts; do
 		ignore_loglevel uml_dir="$SCRATCH/um/" seccomp=on ncpus=1 \
 		rcupdate.rcu_cpu_stall_suppress=1 count="$count" rounds="$times"
 	tr -d '\r' < "$out.log" | sed -n 's/.*bench: //p' >> "$out"
-	"$work/engine" "$count" "$times" > "$SCRATCH/engine"
-	sed -i -n '/^complete$/!p' "$out"
-	cat "$SCRATCH/engine" >> "$out"
-	show_load >> "$out"
-	! grep -q 'bench: complete' "$out.log" || echo complete >> "$out"
+	# Its last line is the verdict.
+	sed -i "\$i $(show_load)" "$out"
 	results+=("$out")
 done
 python3 "$ROOT/tools/bench/table.py" native "$work/native.json" "${results[@]}"

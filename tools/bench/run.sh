@@ -5,15 +5,13 @@
 #
 #   MODE=icount  in instructions: the guest's clock advances by one nanosecond an
 #                instruction, and skips idle time. Runs of a build differ by little.
-#   MODE=wall    in nanoseconds, each figure ROUNDS= times, the peers taking turns
 #   MODE=native  in nanoseconds of this machine itself: see native.sh
 #   MODE=wheels  the same beside other wheels inside a program: see wheels.sh
-#   MODE=server  the system calls of a server: see server.sh
 #   COUNTS=      how many timers are pending
 #   HALF=        kernel or user: only that half. Without it, the user half is for up to
 #                100 000 timers: a million descriptors take hours
-#   CHARTS=1     put the charts into tools/bench/charts, for comparison.md, and the
-#                figures into the tables of comparison.md and README.md
+#   CHARTS=1     draw charts, for a release, and put the figures into the tables of
+#                comparison.md and README.md
 #
 # It compares with goals: see CONTRIBUTING.md for what a missed one means.
 # shellcheck source=../test/vm/lib.sh
@@ -21,30 +19,20 @@
 # shellcheck source=build.sh
 . "$ROOT/tools/bench/build.sh"
 
-mode=${MODE:-icount} counts=${COUNTS:-1000 100000 1000000}
-rounds=${ROUNDS:-} half=${HALF:-both}
+mode=${MODE:-icount} counts=${COUNTS:-1000 100000 1000000} half=${HALF:-both}
 
 for count in $counts; do
 	[[ $count =~ ^[1-9][0-9]{1,7}$ ]] ||
 		die "COUNTS: $count is not a number from 10 to 99999999" \
 			"for example: make bench COUNTS='1000 1000000'"
 done
-refuse_unknown MODE "$mode" icount wall native wheels server
+refuse_unknown MODE "$mode" icount native wheels
 refuse_unknown HALF "$half" kernel user both
-case $mode in
-icount) unit=instructions options=(--icount) parameters="hours=1" spread=3600 ;;
-wall)
-	unit=nanoseconds options=(--cpus 1)
-	# Arming takes up to that, under emulation and beside other work.
-	parameters="arm_ns=5000" spread=20 ;;
-native | wheels | server)
-	"$ROOT/tools/bench/$mode.sh"
-	exit ;;
-esac
+[ "$mode" = icount ] || exec "$ROOT/tools/bench/$mode.sh"
 
-say "$unit per operation, with ${counts// /, } timers pending"
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev libev-dev \
-	libevent-dev libuv1-dev make python3
+say "instructions per operation, with ${counts// /, } timers pending"
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev libev-dev make python3 \
+	${CHARTS:+gnuplot-nox}
 lock_cache
 stock_kernel 6.1
 
@@ -59,7 +47,7 @@ run_logged "$build/bench.log" "building the benchmark" \
 
 build_tools "$work/tools"
 build_life "$work" "$work/tools"
-build_device "$work" "$work/tools"
+build_program device "$work" "$work/tools" "$ROOT/tools/cli/plan.c"
 
 root=$SCRATCH/files
 mkdir -p "$root"/{bin,modules}
@@ -73,37 +61,26 @@ quiet="nowatchdog rcupdate.rcu_cpu_stall_suppress=1 \
 sysctl.kernel.hung_task_timeout_secs=0 workqueue.watchdog_thresh=0 tsc=reliable"
 results=()
 for count in $counts; do
-	times=1 user_times=1
-	if [ "$mode" = wall ]; then
-		# A short run is disturbed more easily: repeat it more often.
-		times=${rounds:-$((count > 10000 ? 7 : 21))}
-		# A million descriptors take minutes.
-		user_times=${rounds:-$((count > 200000 ? 3 : times))}
-	fi
-	echo "count=$count rounds=$times $parameters" > "$root/parameters"
 	this_half=$half
 	[ "$half" != both ] || [ "$count" -le 100000 ] || this_half=kernel
 	# What takes long does not depend on how many there are.
-	echo "$this_half $count $user_times $((count == 100000 ? spread : 0))" > "$root/half"
+	echo "$this_half $count $((count == 100000 ? 3600 : 0))" > "$root/half"
 	"$ROOT/tools/test/vm/initramfs.sh" "$work/initrd" \
 		"$ROOT/tools/bench/guest.sh" "$root"
 	rm -f "$work/results-$count"
 	# With a million timers, one row takes minutes, and on a busy machine a quarter of an hour.
 	run_logged "$work/boot.log" "$count timers" \
 		"$ROOT/tools/test/vm/boot.sh" --kernel "$stock_image" \
-		--initrd "$work/initrd" "${options[@]}" --memory 4G --patience 3600 \
+		--initrd "$work/initrd" --icount --memory 4G --patience 3600 \
 		--results "$work/results-$count" \
 		--console "$work/console" \
 		--append "quiet loglevel=4 panic_on_warn=1 oops=panic $quiet"
 	results+=("$work/results-$count")
 done
-python3 "$ROOT/tools/bench/table.py" "$mode" "$work/$mode.json" "${results[@]}"
-
-charts=$work
-[ -z "${CHARTS:-}" ] || charts=$ROOT/tools/bench/charts
-mkdir -p "$charts"
-python3 "$ROOT/tools/bench/chart.py" "$work/$mode.json" "$charts"
-[ -z "${CHARTS:-}" ] || [ "$mode" != icount ] ||
-	python3 "$ROOT/tools/bench/figures.py" --take "$work/$mode.json"
-say "as data: $work/$mode.json"
-say "as charts: $charts/$mode-*.svg"
+python3 "$ROOT/tools/bench/table.py" icount "$work/icount.json" "${results[@]}"
+say "as data: $work/icount.json"
+if [ -n "${CHARTS:-}" ]; then
+	python3 "$ROOT/tools/bench/figures.py" --take "$work/icount.json"
+	python3 "$ROOT/tools/bench/chart.py" "$work/icount.json" "$work"
+	say "as charts: $work/icount-*.svg"
+fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make bench MODE=wheels: a process wheel beside two other wheels for programs and the heaps of
-# event loops, in nanoseconds of this machine. Nothing is emulated, and the module is not needed.
+# make bench MODE=wheels: a process wheel beside two other wheels for programs and the heap of
+# libev, in nanoseconds of this machine. Nothing is emulated, and the module is not needed.
 #
 # The rows are, for each number of timers:
 #
@@ -40,7 +40,7 @@ a folder, and name it: make bench MODE=wheels WHEELS=/path/to/folder"
 done
 
 say "nanoseconds per operation, with ${counts// /, } timers pending"
-need gcc g++ libc6-dev libev-dev libevent-dev libuv1-dev make python3
+need gcc g++ libc6-dev libev-dev make python3
 lock_cache
 work=$CACHE/bench
 mkdir -p "$work/tools"

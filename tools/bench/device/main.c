@@ -118,7 +118,6 @@ static const struct {
 	void (*measure)(void);
 	bool is_long;
 } parts[] = {
-	{ "operations", measure_operations, false },
 	{ "events", measure_events, false },
 	{ "cells", measure_cells, false },
 	{ "alone", measure_alone, true },

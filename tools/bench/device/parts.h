@@ -12,7 +12,6 @@
 
 #define MS	1000000ULL
 #define S	(1000 * MS)
-#define HOUR	(3600 * S)
 
 /* How many timers there are, which, in which order, and over how long they are spread. */
 extern struct plan plan;
@@ -59,7 +58,6 @@ int epoll_of(int fd);
 	((double)now_ns() - start_ - walk_) / plan.count;			\
 })
 
-void measure_operations(void);
 void measure_events(void);
 void measure_cells(void);
 void measure_alone(void);

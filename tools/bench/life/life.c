@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * life COUNT ROUNDS: what the timer of a connection costs in its life. It is in a process
- * wheel, a cell of /dev/twheel, or in the heap of libev, libuv or libevent, all in this
- * process. Without the device there are no cells. A life is an arm, ten extends and a cancel.
+ * wheel, a cell of /dev/twheel, or in the heap of libev, all in this process. Without the
+ * device there are no cells. A life is an arm, ten extends and a cancel.
  * COUNT connections live at the same time. Prints lines that tools/bench/table.py reads.
  *
  * Built with LIFE_WHEELS, other wheels take the place of the cells, see ../wheels.sh. Their time
@@ -13,8 +13,8 @@
  *
  * Each operation is on a random connection. In a life it gives the timer a minute from then on. The
  * deadlines of a phase take half of the time to the next phase. So an extended timer is the last of
- * all, by more than a tick. Arguments are computed before, and loops do not read the clock: they
- * have it, as they have it in a callback.
+ * all, by more than a tick. Arguments are computed before, and libev does not read the clock: it
+ * has it, as in a callback.
  */
 #include <err.h>
 #include <malloc.h>
@@ -50,7 +50,7 @@ static const struct life_peer *const life_peers[] = {
 #else
 	&life_process, &life_cells,
 #endif
-	&life_ev, &life_ev_lazy, &life_uv, &life_event, &life_event_common,
+	&life_ev, &life_ev_lazy,
 };
 
 #define LIFE_PEERS	(sizeof(life_peers) / sizeof(*life_peers))
@@ -97,7 +97,6 @@ static void life_plan(uint64_t from_ns, uint64_t step_ns, uint32_t random_ms)
 			.ns = ns,
 			.ms = ns / LIFE_MS,
 			.seconds = ns / 1e9,
-			.tv = { ns / 1000000000, ns % 1000000000 / 1000 },
 		};
 	}
 }
@@ -116,15 +115,12 @@ static void life_nothing(void)
 	LIFE_EACH(asm volatile("" : : "r" (c), "r" (delay) : "memory"));
 }
 
-static void (*life_timed)(void);
-static int64_t life_took_ns;
-
-static void life_time(void)
+static int64_t life_time(void (*run)(void))
 {
 	uint64_t start = life_now();
 
-	life_timed();
-	life_took_ns = life_now() - start;
+	run();
+	return life_now() - start;
 }
 
 static void life_print(const char *peer, const char *delays, const char *operation, double figure)
@@ -148,21 +144,16 @@ static int64_t life_loop_ns = INT64_MAX;
 
 static void life_measure_loop(void)
 {
-	life_timed = life_nothing;
-	life_time();
-	if (life_took_ns < life_loop_ns)
-		life_loop_ns = life_took_ns;
+	int64_t ns = life_time(life_nothing);
+
+	if (ns < life_loop_ns)
+		life_loop_ns = ns;
 }
 
 /* Measure a phase, without its loop. */
-static int64_t life_phase(const struct life_peer *peer, void (*phase)(void))
+static int64_t life_phase(void (*phase)(void))
 {
-	life_timed = phase;
-	if (peer->in)
-		peer->in(life_time);
-	else
-		life_time();
-	return life_took_ns - life_loop_ns * life_operations / life_count;
+	return life_time(phase) - life_loop_ns * life_operations / life_count;
 }
 
 /* Let the time of a wheel pass. Returns what that took. */
@@ -185,7 +176,7 @@ static void life_run(const struct life_peer *peer, const char *name)
 
 	life_plan(from_ns, step_ns, 0);
 	life_measure_loop();
-	arm = life_phase(peer, peer->arm);
+	arm = life_phase(peer->arm);
 	for (phase = 0; phase < LIFE_EXTENDS; phase++) {
 		/* Either time passes, or deadlines are later as if it did. */
 		if (peer->step)
@@ -193,10 +184,10 @@ static void life_run(const struct life_peer *peer, const char *name)
 		else
 			from_ns += LIFE_PASS_MS * LIFE_MS;
 		life_plan(from_ns, step_ns, 0);
-		extend += life_phase(peer, peer->extend);
+		extend += life_phase(peer->extend);
 	}
 	life_plan(from_ns, step_ns, 0);
-	cancel = life_phase(peer, peer->cancel);
+	cancel = life_phase(peer->cancel);
 	life_print_each(name, "1-min", "life", arm + pass + extend + cancel);
 	life_print_each(name, "1-min", "arm", arm);
 	life_print_each(name, "1-min", "extend", extend / LIFE_EXTENDS);
@@ -227,12 +218,12 @@ static void life_drain(const struct life_peer *peer, const char *name)
 static void life_one_tick(const struct life_peer *peer, const char *name)
 {
 	life_plan(LIFE_STEP_MS * LIFE_MS, 0, 0);
-	life_print_each(name, "one-tick", "arm", life_phase(peer, peer->arm));
+	life_print_each(name, "one-tick", "arm", life_phase(peer->arm));
 	life_print_each(name, "one-tick", "expire", life_expire(peer, LIFE_STEP_MS));
 }
 
 /* Run a phase for one part of the connections only. */
-static int64_t life_part(const struct life_peer *peer, void (*phase)(void), unsigned int part)
+static int64_t life_part(void (*phase)(void), unsigned int part)
 {
 	uint32_t from = (uint64_t)life_count * part / LIFE_PARTS;
 	int64_t ns;
@@ -240,7 +231,7 @@ static int64_t life_part(const struct life_peer *peer, void (*phase)(void), unsi
 	life_operations = (uint64_t)life_count * (part + 1) / LIFE_PARTS - from;
 	life_order += from;
 	life_delays += from;
-	ns = life_phase(peer, phase);
+	ns = life_phase(phase);
 	life_order -= from;
 	life_delays -= from;
 	life_operations = life_count;
@@ -257,12 +248,12 @@ static void life_beside(const struct life_peer *peer, const char *name)
 	unsigned int part;
 
 	life_plan(LIFE_MS, 0, LIFE_HOUR_MS);
-	life_part(peer, peer->cancel, 0);
+	life_part(peer->cancel, 0);
 	for (part = 1; part < LIFE_PARTS; part++) {
-		cancel += life_part(peer, peer->cancel, part);
-		arm += life_part(peer, peer->arm, part - 1);
+		cancel += life_part(peer->cancel, part);
+		arm += life_part(peer->arm, part - 1);
 	}
-	life_part(peer, peer->arm, LIFE_PARTS - 1);
+	life_part(peer->arm, LIFE_PARTS - 1);
 	life_print_each(name, "1-h", "arm", arm * LIFE_PARTS / (LIFE_PARTS - 1));
 	life_print_each(name, "1-h", "cancel", cancel * LIFE_PARTS / (LIFE_PARTS - 1));
 }
@@ -271,12 +262,12 @@ static void life_beside(const struct life_peer *peer, const char *name)
 static void life_hour(const struct life_peer *peer, const char *name)
 {
 	life_plan(LIFE_MS, 0, LIFE_HOUR_MS);
-	life_print_each(name, "1-h", "arm-empty", life_phase(peer, peer->arm));
+	life_print_each(name, "1-h", "arm-empty", life_phase(peer->arm));
 	life_beside(peer, name);
 	life_plan((LIFE_HOUR_MS + 1) * LIFE_MS, 0, LIFE_HOUR_MS);
-	life_print_each(name, "1-h", "extend", life_phase(peer, peer->extend));
+	life_print_each(name, "1-h", "extend", life_phase(peer->extend));
 	life_plan(0, 0, 0);
-	life_print_each(name, "1-h", "cancel-empty", life_phase(peer, peer->cancel));
+	life_print_each(name, "1-h", "cancel-empty", life_phase(peer->cancel));
 
 	life_plan(LIFE_MS, 0, LIFE_HOUR_MS);
 	peer->arm();

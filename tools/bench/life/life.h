@@ -7,7 +7,6 @@
 #include <stdalign.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/time.h>
 
 #define LIFE_TIMEOUT_NS	60000000000ULL
 #define LIFE_TIMER	160
@@ -26,7 +25,6 @@ struct delay {
 	uint64_t ns;
 	uint64_t ms;
 	double seconds;
-	struct timeval tv;
 };
 
 /* Those of the peer whose turn it is. */
@@ -67,7 +65,6 @@ do {									\
  * @name: its name in the figures
  * @file: the device that it needs; NULL: none
  * @begin: prepare the timers of all connections, which are zeros
- * @in: run the others in the place where they cost the least; NULL: anywhere
  * @arm: arm all of a phase
  * @extend: extend all of them
  * @cancel: cancel all of them
@@ -78,7 +75,6 @@ struct life_peer {
 	const char *name;
 	const char *file;
 	void (*begin)(void);
-	void (*in)(void (*function)(void));
 	void (*arm)(void);
 	void (*extend)(void);
 	void (*cancel)(void);
@@ -86,8 +82,7 @@ struct life_peer {
 	size_t timer_size;
 };
 
-extern const struct life_peer life_process, life_cells, life_ev, life_ev_lazy, life_uv,
-	life_event, life_event_common, life_process_virtual, life_process_added, life_ratas,
-	life_wahern;
+extern const struct life_peer life_process, life_cells, life_ev, life_ev_lazy,
+	life_process_virtual, life_process_added, life_ratas, life_wahern;
 
 #endif

@@ -144,8 +144,7 @@ has_documents() {
 	local documents=$root/usr/share/doc/twheel-doc path
 
 	[ -e "$documents/changelog.gz" ] || return
-	(cd "$ROOT" && ls README.md SECURITY.md tools/doc/*.md tools/doc/pictures/*.svg \
-		tools/bench/charts/*.svg) | while read -r path; do
+	(cd "$ROOT" && ls README.md SECURITY.md tools/doc/*.md tools/doc/pictures/*.svg) | while read -r path; do
 		cmp "$ROOT/$path" "$documents/$path" || return
 	done
 }

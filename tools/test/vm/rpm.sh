@@ -74,8 +74,7 @@ check "twheel-tools" has twheel-tools /usr/bin/twheel \
 	'/usr/share/man/man1/twheel.1.*'
 check "twheel-doc" has twheel-doc /usr/share/doc/twheel-doc/README.md \
 	/usr/share/doc/twheel-doc/tools/doc/design.md \
-	/usr/share/doc/twheel-doc/tools/doc/pictures/wheel.svg \
-	/usr/share/doc/twheel-doc/tools/bench/charts/icount-cost.svg
+	/usr/share/doc/twheel-doc/tools/doc/pictures/wheel.svg
 check "a program builds with them" program_builds
 check "DKMS gets the sources" dkms_has_sources
 say "the packages: $work/RPMS; the log: $work/log"

@@ -39,6 +39,6 @@ static void ratas_step(void)
 }
 
 extern "C" const struct life_peer life_ratas = {
-	"ratas", NULL, ratas_begin, NULL, ratas_schedule, ratas_schedule, ratas_cancel, ratas_step,
+	"ratas", NULL, ratas_begin, ratas_schedule, ratas_schedule, ratas_cancel, ratas_step,
 	sizeof(ratas_connection),
 };
