@@ -109,7 +109,7 @@ ifdef IN
 	tools/test/vm/in.sh $(IN) check
 else
 	$(if $(TESTS),,$(MAKE) quick)
-	tools/test/vm/check.sh $(TESTS)
+	tools/test/vm/row.sh debug-6.1 $(TESTS)
 endif
 
 quick:

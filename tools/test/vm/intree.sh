@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make intree-check: twheel in the tree of a kernel. It is put in and taken out again, built
 # as part of the kernel and as a module of it, and tested by kunit.py. SERIES= is that of
-# Debian's source package (6.1). It builds three small kernels: minutes the first time, cached
+# Debian's source package (6.1). It builds two small kernels and those of kunit.py: minutes the first time, cached
 # then. The last line is "N passed, N failed".
 # shellcheck disable=SC2094 # patient looks at the size of a log only
 # shellcheck source=lib.sh
@@ -20,8 +20,7 @@ tree=$work/source
 mkdir -p "$work"
 : > "$work/log"
 
-# The two trees share files by hard links: intree.sh writes to none in place.
-[ -e "$tree/Makefile" ] || { mkdir -p "$tree" && cp -al "$source_folder/." "$tree"; }
+[ -e "$tree/Makefile" ] || link_tree "$source_folder" "$tree"
 
 lay() {
 	"$ROOT/tools/packaging/intree.sh" "$tree"
@@ -43,19 +42,6 @@ out() {
 not_a_kernel() {
 	! "$ROOT/tools/packaging/intree.sh" "$ROOT"
 }
-# build FOLDER LINE...: tinyconfig, and these
-build() {
-	local folder=$1
-
-	configure "$tree" "$@" || return
-	patient "$folder/build.log" make -C "$tree" O="$folder" -j"$(nproc)" \
-		> "$folder/build.log" 2>&1 || {
-		tail -n 20 "$folder/build.log"
-		return 1
-	}
-	! grep -h 'warning:.*twheel\|twheel.*warning:' "$folder/build.log"
-}
-small=(CONFIG_64BIT=y CONFIG_EXPERT=y CONFIG_PRINTK=y CONFIG_KUNIT=y)
 tests=(--kunitconfig "$tree/drivers/misc/twheel")
 # kunit FOLDER MODULE ARCH OPTION...: no case fails. Each suite of MODULE has run, or has said
 # that this kernel is not for it. kunit.py prints nothing while it builds a kernel, so make does
@@ -84,12 +70,11 @@ check "laid again, nothing changes" again
 check "it is taken out, and the tree is as it was" out
 check "what is no kernel is refused" not_a_kernel
 lay > /dev/null
-check "built into the smallest kernel" build "$work/tiny" CONFIG_TWHEEL=y
-check "built into a kernel of one CPU, with its tests" build "$work/up" \
-	"${small[@]}" CONFIG_TWHEEL=y CONFIG_TWHEEL_KUNIT_TEST=y
-check "modules of a kernel, with its tests" build "$work/modules" \
-	"${small[@]}" CONFIG_SMP=y CONFIG_MODULES=y CONFIG_TWHEEL=m \
-	CONFIG_TWHEEL_KUNIT_TEST=m CONFIG_TWHEEL_KUNIT_SMP_TEST=m
+check "built into the smallest kernel" build_small "$tree" "$work/tiny" '' CONFIG_TWHEEL=y
+check "modules of a kernel, with its tests" build_small "$tree" "$work/modules" '' \
+	CONFIG_64BIT=y CONFIG_EXPERT=y CONFIG_PRINTK=y CONFIG_KUNIT=y CONFIG_SMP=y \
+	CONFIG_MODULES=y CONFIG_TWHEEL=m CONFIG_TWHEEL_KUNIT_TEST=m CONFIG_TWHEEL_KUNIT_SMP_TEST=m
+# It has one CPU.
 check "kunit.py, user-mode Linux" kunit "$work/um" twheel_kunit um
 check "kunit.py, QEMU, 2 CPUs, with those on real clocks" kunit "$work/x86" \
 	twheel_kunit_smp x86_64 --qemu_args "-smp 2 -m 2G" \

@@ -461,11 +461,12 @@ verdict() {
 	[ "$failed" = 0 ] && [ "$passed" != 0 ]
 }
 
-# configure TREE FOLDER LINE...: a small kernel of that source, with these lines
-configure() {
-	local tree=$1 folder=$2 line
+# build_small TREE FOLDER WHAT LINE...: a kernel of that source that has little but these lines; or
+# only what is in its folder WHAT, by W=1. No warning is about twheel.
+build_small() {
+	local tree=$1 folder=$2 what=$3 line
 
-	shift 2
+	shift 3
 	mkdir -p "$folder"
 	make -C "$tree" O="$folder" tinyconfig || return
 	printf '%s\n' "$@" >> "$folder/.config"
@@ -476,6 +477,19 @@ configure() {
 			return 1
 		}
 	done
+	[ -z "$what" ] || make -C "$tree" O="$folder" -j"$(nproc)" prepare || return
+	patient "$folder/build.log" make -C "$tree" O="$folder" -j"$(nproc)" \
+		${what:+W=1 "$what"} > "$folder/build.log" 2>&1 || {
+		tail -n 20 "$folder/build.log"
+		return 1
+	}
+	! grep -h 'warning:.*twheel\|twheel.*warning:' "$folder/build.log"
+}
+
+# link_tree FROM TO: TO is that source, and shares its files by hard links. Whoever changes it writes
+# to none in place. FROM may be a link: "/." is what it holds.
+link_tree() {
+	mkdir -p "$2" && cp -al "$1/." "$2"
 }
 
 # judge_console WHAT FILE: the kernel of that guest says of nothing that it is wrong

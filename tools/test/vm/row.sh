@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# row.sh [--kernel] NAME [TEST...]: run one row of make matrix: all tests, or the named
-# ones, on the kernel of that row of tools/test/vm/rows. With --kernel, prepare that kernel
-# and run nothing. The last line is "N passed, N failed".
+# row.sh [--kernel] NAME [TEST...]: run one row of make matrix: all tests, or the named suites or
+# programs, on the kernel of that row of tools/test/vm/rows. "misuse" is misuse of the module, and
+# the row debug-6.1 is make check. Suites and programs are in two guests, suites of several CPUs
+# in one with more, and misuse in another. With --kernel, prepare that kernel and run nothing.
+# The last line is "N passed, N failed", and ", N skipped" where tests were skipped.
+#
+#   AT_ONCE=   how many guests run at a time
+#   PATIENCE=  after how many seconds without progress a guest is ended (600)
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests.sh
@@ -44,6 +49,8 @@ esac
 
 work=$CACHE/matrix/$row
 mkdir -p "$work"
+words=${words/CLOCK/$(clock_words "$work")}
+say "all tests of twheel on $row, in virtual machines; everything is kept in $work"
 build_tests
 IFS=, read -r cpus more <<< "$cpus"
 run_tests "$cpus" "$more"

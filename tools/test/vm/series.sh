@@ -36,11 +36,9 @@ cover_letter() {
 		grep -q 'What timer_list lacks' "$work"/patches/0000-*.patch &&
 		! grep -q '\*\*\*' "$work"/patches/0000-*.patch
 }
-# A tree that shares the files of the source by hard links: git am replaces those that it
-# changes. Git has to know only those.
+# git am replaces the files that it changes. Git has to know only those.
 applies() {
-	# The folder may be a link: "/." is what it holds.
-	mkdir "$tree" && cp -al "$source_folder/." "$tree" && cd "$tree" && git init -q . &&
+	link_tree "$source_folder" "$tree" && cd "$tree" && git init -q . &&
 		git config user.name twheel && git config user.email twheel@localhost &&
 		sed -n 's|^diff --git a/.* b/||p' "$work"/patches/000[1-7]-*.patch | sort -u |
 		while read -r file; do
@@ -85,19 +83,13 @@ maintained() {
 			grep -q 'twheel developers' || { echo "$file has no maintainer"; return 1; }
 	done
 }
-# build FOLDER LINE...: only what twheel is made of, with these lines of configuration
-build() {
-	local folder=$1
+builds() {
+	local folder=$work/built-in
 
-	configure "$tree" "$@" CONFIG_64BIT=y CONFIG_EXPERT=y CONFIG_PRINTK=y CONFIG_FTRACE=y \
-		CONFIG_IO_URING=y CONFIG_SMP=y || return
-	make -C "$tree" O="$folder" -j2 prepare || return
-	make -C "$tree" O="$folder" -j2 W=1 "$home/" > "$folder/build.log" 2>&1 || {
-		tail -n 20 "$folder/build.log"
-		return 1
-	}
-	[ -e "$folder/$home/module/main.o" ] && [ -e "$folder/$home/module/dev/cells.o" ] &&
-		[ -e "$folder/$home/kunit/main_smp.o" ] && ! grep 'warning:' "$folder/build.log"
+	build_small "$tree" "$folder" "$home/" CONFIG_64BIT=y CONFIG_EXPERT=y CONFIG_PRINTK=y \
+		CONFIG_FTRACE=y CONFIG_IO_URING=y CONFIG_SMP=y CONFIG_KUNIT=y CONFIG_TWHEEL=y \
+		CONFIG_TWHEEL_KUNIT_TEST=y CONFIG_TWHEEL_KUNIT_SMP_TEST=y &&
+		[ -e "$folder/$home/module/dev/cells.o" ] && [ -e "$folder/$home/kunit/main_smp.o" ]
 }
 selftests() {
 	rm -rf "$work/selftests"
@@ -150,8 +142,7 @@ check "what is no kernel is refused" not_a_kernel
 check "it has a cover letter" cover_letter
 check "git am takes it" applies
 check "MAINTAINERS has its files" maintained
-check "it builds into a kernel, W=1" build "$work/built-in" CONFIG_KUNIT=y CONFIG_TWHEEL=y \
-	CONFIG_TWHEEL_KUNIT_TEST=y CONFIG_TWHEEL_KUNIT_SMP_TEST=y
+check "it builds into a kernel, W=1" builds
 check "its selftests build, and skip without the device" selftests
 check "its pages can be read" pages
 check "checkpatch --strict has nothing to say" checkpatch

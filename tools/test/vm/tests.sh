@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# What make check and make matrix share: the tests, built for a kernel and run on it.
-# Read lib.sh first. The caller sets
+# The tests, built for a kernel and run on it. Read lib.sh first. row.sh sets
 #   kdir, image	the kernel: what modules are built against, and what is booted
 #   work	the folder for all of this kernel's
 #   words	further words for the kernel's command line
@@ -12,7 +11,7 @@
 # need_tests: get what it takes to build and run the tests. Programs are the same for all
 # kernels of an architecture.
 need_tests() {
-	TOOLS=$CACHE/check/tools${GUEST_ARCH:+-$GUEST_ARCH}
+	TOOLS=$CACHE/matrix/tools${GUEST_ARCH:+-$GUEST_ARCH}
 	if [ -z "${GUEST_ARCH:-}" ]; then
 		need "${TEST_PACKAGES[@]}"
 		return
