@@ -49,13 +49,12 @@
 
 /*
  * The bars, in per cent. A task does so much of the work that it does beside as many tasks
- * that spin; of all work, if the attackers are stopped. Beside many users, their interrupts
- * add up, to what all users may take.
+ * that spin; of all work, if the attackers are stopped. The interrupts of users add up, to what
+ * all of them may take.
  */
 #define WORK_LEAST		90
 #define WORK_LEAST_MANY		70
 #define WORK_LEAST_STOPPED	95
-#define MANY_USERS		4
 
 /* So much longer than beside tasks that spin is a neighbour kept from the CPU, in ns. */
 #define WAIT_MOST_NS	5000000
@@ -372,7 +371,7 @@ static void notice_check(const struct way *way, const struct notice *n,
 static void way_check(const struct way *way)
 {
 	notice_check(way, &noticed[way - ways], notice_fair(way),
-		     way->users >= MANY_USERS ? WORK_LEAST_MANY : WORK_LEAST);
+		     way->users ? WORK_LEAST_MANY : WORK_LEAST);
 	notice_check(way, &noticed_stopped[way - ways], &noticed[0], WORK_LEAST_STOPPED);
 }
 

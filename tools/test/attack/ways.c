@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <err.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -134,13 +133,13 @@ static void way_eventfds(void)
 /* The first event costs most, and comes when neighbours are being asked already. */
 static void way_watches(void)
 {
-	int fd = file_new(way->spins ? O_NONBLOCK : 0, TICK, TWHEEL_MONOTONIC);
+	int fd = file_new(0, TICK, TWHEEL_MONOTONIC);
 
 	watch_many(fd);
 	timers_arm(fd, 1, now_ns() + 100 * MS, 0, TICK);
 	attack_begun();
 	for (;;)
-		if (events_read(fd, events, ARRAY) < 0 && errno != EAGAIN)
+		if (events_read(fd, events, ARRAY) < 0)
 			err(1, "read");
 }
 
@@ -201,16 +200,6 @@ static void way_instant(void)
 		for (left = MANY; left; )
 			left -= events_read(fd, events, ARRAY);
 	}
-}
-
-/* Deadlines in the past, which are cancelled: again and again. */
-static void way_past(void)
-{
-	int fd = file_new(0, TICK, TWHEEL_MONOTONIC);
-
-	attack_begun();
-	for (;;)
-		dev_cancel(fd, dev_arm_at(fd, 1, 0));
 }
 
 /* Each deadline is a tick before the one before it. */
@@ -411,18 +400,12 @@ const struct way ways[] = {
 	  .tasks = 1, .device = true, .run = way_files, .files = 400, .spins = true },
 	{ "files-epoll", "the same, read as epoll tells",
 	  .tasks = 1, .device = true, .run = way_files, .files = 400 },
-	{ "one-file", "a file with a timer on every 10 us",
-	  .tasks = 1, .device = true, .run = way_files, .files = 1 },
-	{ "watch-spin", "2000 watches of one file, which is read by spinning",
-	  .tasks = 1, .device = true, .run = way_watches, .spins = true, .floor = "eventfds" },
-	{ "watch-block", "the same, with a read that blocks",
+	{ "watches", "2000 watches of one file, and a read that blocks",
 	  .tasks = 1, .device = true, .run = way_watches, .floor = "eventfds" },
 	{ "crowds", "1500 files, a timer in each at one instant",
 	  .tasks = 1, .device = true, .run = way_crowds },
 	{ "instant", "a million timers at one instant",
 	  .tasks = 2, .device = true, .run = way_instant },
-	{ "past", "arms for the past, and cancels", .tasks = 1, .device = true,
-	  .slow_device = true, .run = way_past },
 	{ "nearer", "arms a timer nearer than all before, in a loop", .tasks = 1, .device = true,
 	  .slow_device = true, .run = way_nearer },
 	{ "to-and-fro", "modifies a timer to now, and to later", .tasks = 1, .device = true,
@@ -443,11 +426,7 @@ const struct way ways[] = {
 	  .tasks = 1, .device = true, .run = way_leases, .files = 400 },
 	{ "scribbles", "nonsense in the mapping, and kicks",
 	  .tasks = 2, .device = true, .run = way_scribbles },
-	{ "users-2", "two users, 8 files each on every 10 us",
-	  .tasks = 2, .device = true, .run = way_files, .files = 8, .spins = true, .users = 2 },
-	{ "users-4", "four users, likewise",
-	  .tasks = 4, .device = true, .run = way_files, .files = 8, .spins = true, .users = 4 },
-	{ "users-64", "64 users, likewise",
+	{ "users-64", "64 users, 8 files each on every 10 us",
 	  .tasks = 64, .device = true, .run = way_files, .files = 8, .spins = true, .users = 64 },
 	{ "subusers", "16 subordinate users of a user, likewise",
 	  .tasks = 16, .device = true, .run = way_files, .files = 8, .spins = true, .users = 16,

@@ -79,7 +79,6 @@ refuses cells "${make[@]}" models MODELS="cells typo"
 refuses stock-6.12 "${make[@]}" matrix KERNELS=typo
 refuses reciprocal "${make[@]}" proofs PROOFS=typo
 refuses spin-16 "${make[@]}" attack ATTACKS=typo
-refuses icount "${make[@]}" attack MODE=typo
 refuses 6.12 "${make[@]}" attack SERIES=typo
 refuses wireguard "${make[@]}" ports PORTS=typo
 refuses module/engine/wheel.c "${make[@]}" mutants MUTANTS=module/engine/typo.c

@@ -4,18 +4,15 @@
 # kernel, in QEMU, and see what neighbours notice of it. Arguments: names of attacks,
 # to try only those. Ends with "N passed, N failed".
 #
-#   MODE=icount  one CPU, whose clock advances by one nanosecond an instruction:
-#                the load of the host has no effect, and every run says the same
-#   MODE=wall    CPUS= CPUs (2), in real time; worth something on an idle host only
+# The guest has one CPU, whose clock advances by one nanosecond an instruction: the load of the host
+# has no effect, and every run says the same.
+#
 #   SERIES=      which of Debian's kernels: 6.1 (the default), 6.12
 #   SECONDS_EACH=  how long neighbours are asked about each attack (3)
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 seconds=${SECONDS_EACH:-3}
-refuse_unknown MODE "${MODE:-icount}" icount wall
-options=(--icount)
-[ "${MODE:-icount}" = icount ] || options=(--cpus "${CPUS:-2}")
 
 mapfile -t ways < <(sed -n 's/^\t{ "\([^"]*\)",.*/\1/p' "$ROOT/tools/test/attack/ways.c")
 refuse_unknown attack "$*" "${ways[@]}"
@@ -46,7 +43,7 @@ say "booting Linux $stock_release"
 start=$SECONDS
 status=0
 "$ROOT/tools/test/vm/boot.sh" --kernel "$stock_image" --initrd "$work/initrd" \
-	"${options[@]}" --memory 3G \
+	--icount --memory 3G \
 	--results "$work/results" --console "$work/console" \
 	--append "quiet loglevel=4 oops=panic panic_on_warn=1 tsc=reliable $PATIENT_WORDS" || status=$?
 tr -d '\r' < "$work/results" | grep -v '^@' || :
