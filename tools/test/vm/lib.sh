@@ -478,6 +478,7 @@ build_small() {
 		}
 	done
 	[ -z "$what" ] || make -C "$tree" O="$folder" -j"$(nproc)" prepare || return
+	# shellcheck disable=SC2094 # patient looks at the size of a log only
 	patient "$folder/build.log" make -C "$tree" O="$folder" -j"$(nproc)" \
 		${what:+W=1 "$what"} > "$folder/build.log" 2>&1 || {
 		tail -n 20 "$folder/build.log"
