@@ -266,9 +266,9 @@ def judge_count(figures):
 
 
 def judge_reaped(figures):
-    """Each timer fired once, and not early"""
+    """Of the most there are, each timer fired once, and not early"""
     for (delays, operation, count, peer), wrong in figures.samples.items():
-        if operation == "reaped-wrong":
+        if operation == "reaped-wrong" and count == figures.counts((peer,))[-1]:
             once = figures.samples[delays, "reaped-once", count, peer]
             yield goal_of(f"{peer}, {grouped(count)}", "lost, twice or early", 0,
                           [max(count - min(once), 0) + max(wrong)], None)
