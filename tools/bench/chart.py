@@ -30,7 +30,7 @@ CHARTS = {
 SETTINGS = """set terminal svg size 960,620 background "white"
 set logscale xy
 set xlabel "timers pending"
-set key top left
+set key below
 set format "%.0s%c"
 """
 
