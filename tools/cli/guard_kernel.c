@@ -4,8 +4,9 @@
  * expire. So it does what the guard would do, also if the guard is killed, frozen or throttled.
  *
  * For each lease that the guard knows, it chooses an action. The timeout bounds what a feed counts
- * for. Until the guard knows a lease, there is the action for all others, which has no bound. It
- * also stands in for a choice that fails.
+ * for. Until the guard knows a lease, there is the action for all others, whose bound is the
+ * longest timeout. So a word that is no deadline acts there, too. It also stands in for a choice
+ * that fails.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -98,7 +99,7 @@ bool kernel_begin(struct kernel *kernel, const struct group *group, int signal, 
 		kernel->act = (struct twheel_act) {
 			.action = first, .then = last, .after_ns = grace_ns,
 		};
-	ret = kernel_choose_act(kernel, TWHEEL_ACT_ANY, 0);
+	ret = kernel_choose_act(kernel, TWHEEL_ACT_ANY, TWHEEL_GUARD_TIMEOUT_MAX);
 	return ret ? kernel_fails(kernel, ret) : true;
 }
 
