@@ -20,7 +20,9 @@
  * The second stage is a timer of the file, too, which belongs to the action. It is armed when the
  * first one begins. A closed file stays until its second stages are done.
  *
- * An agent works in slices, as many as its user has paid for: see user.c.
+ * An agent works in slices, as many as its user has paid for: see user.c. For a debt it waits as
+ * the alarm does, by the wake timer of the file, which is charged. So many agents of a user that
+ * wait cost others no more than many alarms.
  *
  * Locks: @setup_lock orders the choice of actions, and what is charged for them. The file's lock
  * guards the tree of actions, and is held while events are taken and their actions are looked up.
@@ -34,7 +36,6 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/gfp.h>
-#include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/magic.h>
 #include <linux/math64.h>
@@ -52,6 +53,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/timekeeping.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -581,7 +583,10 @@ static void act_put(struct tw_act *act)
 static void act_end(struct tw_act *act)
 {
 	tw_due_exit(act->file);
-	/* The alarm may have come once more. This is the agent itself: it is queued at most. */
+	/*
+	 * The alarm may have come once more. This is the agent itself: it is queued at most. Before
+	 * 5.19, only a delayed work can be cancelled without waiting for it.
+	 */
 	cancel_delayed_work(&act->agent);
 	act_put(act);
 }
@@ -590,31 +595,29 @@ static void act_run(struct work_struct *work)
 {
 	struct tw_act *act = container_of(to_delayed_work(work), struct tw_act, agent);
 	unsigned int slices = ACT_SLICES;
-	enum tw_due due = TW_DUE_SOME;
+	enum tw_due due;
 	bool closed;
-	u64 wait;
 
 	/* With the lock, who closes it uses it no more. If no more is due then, all is done. */
 	spin_lock(&act->file->lock);
 	closed = act->closed;
 	spin_unlock(&act->file->lock);
 	do {
-		wait = tw_users_throttle(act->file->users);
-		/* A timer cannot wait for less. */
-		if (wait >= TICK_NSEC) {
-			atomic64_inc(&act->file->postponed);
-			break;
+		/* Smaller debts are not worth a wake-up. */
+		if (tw_users_throttle(act->file->users) >= NSEC_PER_MSEC) {
+			tw_due_wake_soon(act->file);
+			return;
 		}
 		due = act_slice(act);
 		cond_resched();
 	} while (due != TW_DUE_NONE && --slices);
 	if (due != TW_DUE_NONE)
-		queue_delayed_work(act_queue, &act->agent, nsecs_to_jiffies(wait));
+		queue_delayed_work(act_queue, &act->agent, 0);
 	else if (closed && !act->pending)
 		act_end(act);
 }
 
-/* The agent is woken as a watcher is. If it waits for its user's debts, it goes on waiting. */
+/* The agent is woken as a watcher is. */
 static int act_wake(struct wait_queue_entry *waiter, unsigned int mode, int flags, void *key)
 {
 	struct tw_act *act = container_of(waiter, struct tw_act, waiter);

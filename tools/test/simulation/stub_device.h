@@ -125,8 +125,6 @@ struct delayed_work {
 #define to_delayed_work(of)	container_of(of, struct delayed_work, work)
 #define queue_delayed_work(queue, agent, delay)	((void)(delay), device_queue(&(agent)->work))
 #define cancel_delayed_work(agent)	device_unqueue(&(agent)->work)
-#define TICK_NSEC		(NSEC_PER_SEC / HZ)
-#define nsecs_to_jiffies(ns)	((ns) / TICK_NSEC)
 void device_queue(struct work_struct *work);
 void device_unqueue(struct work_struct *work);
 
