@@ -594,18 +594,23 @@ static void act_end(struct tw_act *act)
 static void act_run(struct work_struct *work)
 {
 	struct tw_act *act = container_of(to_delayed_work(work), struct tw_act, agent);
+	const struct tw_users *users = act->file->users;
 	unsigned int slices = ACT_SLICES;
 	enum tw_due due;
 	bool closed;
 
+	if (act->waiting)
+		tw_users_agent_goes_on(users);
+	act->waiting = false;
 	/* With the lock, who closes it uses it no more. If no more is due then, all is done. */
 	spin_lock(&act->file->lock);
 	closed = act->closed;
 	spin_unlock(&act->file->lock);
 	do {
 		/* Smaller debts are not worth a wake-up. */
-		if (tw_users_throttle(act->file->users) >= NSEC_PER_MSEC) {
-			tw_due_wake_soon(act->file);
+		if (tw_users_throttle(users) >= NSEC_PER_MSEC) {
+			act->waiting = true;
+			tw_due_wake_soon(act->file, tw_users_agent_waits(users));
 			return;
 		}
 		due = act_slice(act);

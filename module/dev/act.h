@@ -45,6 +45,7 @@ struct tw_take {
  * @agent: takes the events, and acts
  * @waiter: its place among the watchers of the file
  * @refs: one of the descriptors, then of @agent; one of each group that is about to be killed
+ * @waiting: @agent waits for a debt of its user
  * @closed: nobody else uses the file any more: what is armed acts now; guarded by the file's lock
  * @ends: then: how many entries of the table, and cells behind them, are yet to be looked at;
  *	likewise
@@ -61,6 +62,7 @@ struct tw_act {
 	struct delayed_work agent;
 	struct wait_queue_entry waiter;
 	refcount_t refs;
+	bool waiting;
 	bool closed;
 	u32 ends;
 	u64 pending;

@@ -125,20 +125,15 @@ void tw_due_wake(struct tw_file *file)
 	spin_unlock_irqrestore(&file->readers.lock, flags);
 }
 
-/*
- * tw_due_wake_soon() - mark the file, and have the waiters go on in a moment, on any clock
- *
- * A millisecond is about what the longest search takes. So such a program polls for half of
- * the time at most.
- */
-void tw_due_wake_soon(struct tw_file *file)
+/* tw_due_wake_soon() - mark the file, and have the waiters go on after @pause ns, on any clock */
+void tw_due_wake_soon(struct tw_file *file, u64 pause)
 {
 	unsigned long flags;
 
 	WRITE_ONCE(file->marked_due, true);
 	spin_lock_irqsave(&file->readers.lock, flags);
 	file->woken = false;
-	due_start_wake_timer(file, NSEC_PER_MSEC);
+	due_start_wake_timer(file, pause);
 	spin_unlock_irqrestore(&file->readers.lock, flags);
 }
 
@@ -550,7 +545,7 @@ enum tw_due tw_due_search_slice(struct tw_file *file, struct tw_search *search)
 	} else if (unlikely(tw_clock_can_be_set(file->clock)) && !READ_ONCE(file->marked_due)) {
 		/* A later step back of the clock would delay the alarm: mark the file now. */
 		WRITE_ONCE(file->marked_due, true);
-		tw_due_wake_soon(file);
+		tw_due_wake_soon(file, TW_DUE_PAUSE);
 	}
 	return due;
 }
@@ -598,7 +593,7 @@ bool tw_due_search(struct tw_file *file, unsigned int slices)
 		cond_resched();
 	} while (--slices && !signal_pending(current));
 	/* The work is not done: the waiters go on. */
-	tw_due_wake_soon(file);
+	tw_due_wake_soon(file, TW_DUE_PAUSE);
 	return false;
 }
 

@@ -3,6 +3,7 @@
 #ifndef _TWHEEL_DUE_H
 #define _TWHEEL_DUE_H
 
+#include <linux/time64.h>
 #include <linux/types.h>
 
 #include "cells.h"
@@ -16,6 +17,12 @@
  * millisecond. A descriptor may come from another process: poll() of it costs no more.
  */
 #define TW_DUE_SLICES	64U
+
+/*
+ * How long a task that gave up pauses: about what the longest search takes. So a program polls
+ * for half of the time at most.
+ */
+#define TW_DUE_PAUSE	NSEC_PER_MSEC
 
 /**
  * enum tw_due - what a slice of a search has found
@@ -47,7 +54,7 @@ void tw_due_init(struct tw_file *file);
 void tw_due_exit(struct tw_file *file);
 
 void tw_due_wake(struct tw_file *file);
-void tw_due_wake_soon(struct tw_file *file);
+void tw_due_wake_soon(struct tw_file *file, u64 pause);
 
 enum tw_due tw_due_search_slice(struct tw_file *file, struct tw_search *search);
 enum tw_due tw_due_search_more(struct tw_file *file, struct tw_search *search);

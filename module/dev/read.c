@@ -442,7 +442,7 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		if (done && (due == TW_DUE_AHEAD || (due == TW_DUE_MORE && !--slices))) {
 			/* No event waits for timers of later ticks, or long for others. */
 			if (read_others_wait(file))
-				tw_due_wake_soon(file);
+				tw_due_wake_soon(file, TW_DUE_PAUSE);
 			return done;
 		}
 		/* A reader with a huge buffer lets others have the CPU. */

@@ -140,6 +140,7 @@ TW_PARAM(alarm_share_all, 0, 100,
  * @timers: the number of timers that these have room for
  * @bytes: the memory that these take
  * @cpu: where the last alarm of these went off
+ * @waiting: how many agents wait for debts
  * @paid: of each CPU: the instant on CLOCK_MONOTONIC up to which these alarms are paid for,
  *	then the same of files that act. Only what runs on that CPU writes it, where no softirq
  *	can come between
@@ -151,6 +152,7 @@ struct tw_user {
 	atomic_long_t timers;
 	atomic_long_t bytes;
 	int cpu;
+	atomic_t waiting;
 	atomic64_t paid[];
 };
 
@@ -414,6 +416,25 @@ u64 tw_users_charge_agent(const struct tw_users *users, u64 began)
 		local_bh_enable();
 	}
 	return ended;
+}
+
+/*
+ * tw_users_agent_waits() - an agent waits for a debt
+ *
+ * The more agents of a user wait, the less often each of them looks. A look is charged, too. If
+ * all did so as soon as some debt is paid, their looks would take the whole share.
+ *
+ * Return: for how many ns it waits after the debt, until tw_users_agent_goes_on().
+ */
+u64 tw_users_agent_waits(const struct tw_users *users)
+{
+	return (u64)atomic_inc_return(&users->outermost->waiting) * NSEC_PER_MSEC;
+}
+
+/* tw_users_agent_goes_on() - it waits no more */
+void tw_users_agent_goes_on(const struct tw_users *users)
+{
+	atomic_dec(&users->outermost->waiting);
 }
 
 /* The instant up to which alarms are paid for. With a share of 0, any debt is ignored. */
