@@ -3,7 +3,7 @@
 # twheel guard where the kernel acts for it. What it does without the device is in
 # test/library/guard_test.py. What has to be acted upon hangs for ever. What must not be acted
 # upon feeds a thousand times in its timeout, for more than two timeouts.
-echo "1..17"
+echo "1..19"
 # shellcheck source=lib/tap.sh
 . /tap.sh
 groups=/tmp/guard_groups
@@ -19,11 +19,13 @@ hangs() { twheel guard --verbose --timeout 200ms --grace 1h "$@"; }
 # shellcheck disable=SC2317
 feeds() { twheel guard --verbose --timeout 2s --grace 1h "$@"; }
 
-# starts FILE COMMAND...: in the background; sets guard and command to the numbers of both
+# starts FILE COMMAND...: in the background; sets guard and command to the numbers of both, and
+# child to what can be waited for
 starts() {
 	file=$1
 	shift
 	"$@" > "$file" 2>&1 &
+	child=$!
 	guard=
 	while [ -z "$guard" ]; do
 		sleep 0.05
@@ -101,7 +103,8 @@ starts /tmp/hangs twheel guard --verbose --timeout 2s --grace 200ms \
 	sh -c "(trap '' ABRT; exec sleep 1000000) & echo \$! > /tmp/child; trap '' ABRT; guarded hang"
 hangs=$command
 kill -KILL "$guard"
-starts /tmp/feeds feeds sh -c 'guarded feed 8000; echo $? > /tmp/fed'
+# Its second stage keeps the file, and so the module, for the grace.
+starts /tmp/feeds feeds --grace 200ms sh -c 'guarded feed 8000; echo $? > /tmp/fed'
 kill -KILL "$guard"
 dies "$hangs"
 [ "$all" = 'the process alone' ] || dies "$(cat /tmp/child)"
@@ -111,19 +114,19 @@ result $? the_guard_is_killed
 
 # The guard may be the one that does not run.
 starts /tmp/feeds feeds guarded feed 8000
-feeds=$guard
+feeds=$guard fed=$child
 kill -STOP "$feeds"
 starts /tmp/hangs hangs guarded hang
 kill -STOP "$guard"
 dies "$command"
 kill -CONT "$guard"
-dies "$guard"
+wait "$child"
 wrong=0
 cp /tmp/hangs "$said"
 grep -q "'main' ran out" /tmp/hangs || wrong=1
 sleep 5
 kill -CONT "$feeds"
-wait "$feeds" || wrong=1
+wait "$fed" || wrong=1
 result $wrong the_guard_is_stopped
 
 # With what it guards: all in one group.
@@ -154,7 +157,7 @@ dies "$command"
 sleep 3
 acted=$(counts "$guard" acted) failed=$(counts "$guard" failed)
 kill "$(cat /tmp/child)"
-wait "$guard"
+wait "$child"
 counted="$? $acted $failed"
 wants 0 '' feeds guarded feed 100
 sleep 1
@@ -170,7 +173,7 @@ while ! grep -q came /tmp/hangs; do
 done
 acted=$(counts "$guard" acted) failed=$(counts "$guard" failed)
 kill -KILL "$command"
-wait "$guard"
+wait "$child"
 counted="$? $acted $failed"
 cp /tmp/hangs "$said"
 echo "$counted" >> "$said"
@@ -179,16 +182,18 @@ result $? what_is_done_is_counted
 
 # Where it may not be used, or refuses, all is as without.
 chmod 600 /dev/twheel
-wants 124 'without /dev/twheel: Permission denied' setuidgid 65534:65534 \
-	twheel guard --verbose --timeout 200ms guarded hang
-wrong=$?
+[ -e /etc/passwd ] || echo 'nobody:x:65534:65534::/:/bin/sh' > /etc/passwd
+wants 124 'without /dev/twheel: Permission denied' su -s /bin/sh nobody \
+	-c 'twheel guard --verbose --timeout 200ms guarded hang'
+result $? without_permission
 chmod 666 /dev/twheel
-wants 124 'without /dev/twheel: ' hangs --grace 2h guarded hang || wrong=1
+wants 124 'without /dev/twheel: ' hangs --grace 2h guarded hang
+result $? without_such_a_grace
 mv /dev/twheel /dev/away
-wants 124 'without /dev/twheel: No such file' hangs guarded hang || wrong=1
-wants 0 '' feeds guarded feed 5000 || wrong=1
+wants 124 'without /dev/twheel: No such file' hangs guarded hang &&
+	wants 0 '' feeds guarded feed 5000
+result $? without_the_device
 mv /dev/away /dev/twheel
-result $wrong without_the_device
 rmdir $groups/frozen
 umount $groups
 exit "${bad:-0}"
