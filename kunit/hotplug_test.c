@@ -113,7 +113,7 @@ static void wheel_loses_nothing(struct kunit *test, unsigned int kind)
 	for (i = 0; i < NR_ONESHOTS; i++)
 		arm_on_after(&across[i].timer, victim_cpu, HOUR);
 	if (cpu_remove(test))
-		goto out;
+		return;
 	oneshots_arm(wheel, meanwhile, NR_ONESHOTS, 100 * MS);
 	oneshots_expect(test, before, NR_ONESHOTS);
 	oneshots_expect(test, meanwhile, NR_ONESHOTS);
@@ -130,7 +130,6 @@ static void wheel_loses_nothing(struct kunit *test, unsigned int kind)
 	arm_on_after(&back->timer, victim_cpu, MS);
 	oneshots_expect(test, back, 1);
 	KUNIT_EXPECT_EQ(test, back->fired_on, victim_cpu);
-out:
 }
 
 static void goes_and_loses_nothing(struct kunit *test)

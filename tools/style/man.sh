@@ -110,17 +110,6 @@ done < <(awk '/^\/\*\* twheel_/	{ sub(/\(\)/, "", $2); name = $2 }
 		}
 	}' "${library[@]}")
 
-# And the other way round: the header that a page includes, or <twheel.h> for policies, names
-# all its errors. The headers for event loops are code.
-for page in "$man"/twheel_*.3; do
-	header=$(sed -n '/^\.In twheel[a-z_]*\.h$/{s/^\.In //p;q}' "$page")
-	[ -n "$header" ] || continue
-	while read -r error; do
-		grep -qw "$error" "$ROOT/tools/lib/"{"$header","${header/_policy/}"} ||
-			die "$header does not say $error, as ${page##*/} does"
-	done < <(sed -n 's/^\.It Bq Er //p' "$page" | grep -oE 'E[A-Z0-9]{3,}')
-done
-
 sed -n 's/^\t&\([a-z]*\)_command,$/\1/p' "$ROOT/tools/cli/main.c" |
 	says twheel.1 'It Cm' "commands"
 sed -nE 's/^(DEFINE_EVENT\([a-z_]*, |TRACE_EVENT\()(twheel_[a-z_]*),$/\2/p' \

@@ -578,7 +578,7 @@ static void act_chosen(const struct task *task, int fd, struct file *file,
 		.first = first, .then = then, .after = chosen->after_ns,
 		.most = chosen->most_ns / file->tick_ns + !!(chosen->most_ns % file->tick_ns),
 	};
-	/* The kernel may have looked at cells before, by the old bound. Nobody knows when it will. */
+	/* The kernel may have looked at cells before, by the old bound; nobody knows when. */
 	for (i = 0; i < MAX_CELLS && file->max_cells; i++) {
 		struct cell *cell = &file->cells[i];
 
