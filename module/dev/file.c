@@ -13,6 +13,7 @@
 #include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
+#include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -145,11 +146,12 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 
 	lockdep_assert_held(&file->setup_lock);
 	tw_wheel_shape(w, setup->tick_ns ?: file->tick_ns, TWHEEL_SLOTS_DEFAULT);
-	cost = tw_wheel_bytes(w);
+	/* As much as it takes: large objects of the slab allocator are powers of two. */
+	cost = roundup_pow_of_two(tw_wheel_bytes(w));
 	if (has_cells)
 		cost += tw_cells_cost(setup->max_cells, acts);
 	if (acts)
-		cost += sizeof(*file->act);
+		cost += roundup_pow_of_two(sizeof(*file->act));
 	ret = tw_users_charge(file->users, setup->max_cells, cost);
 	if (ret)
 		return ret;
