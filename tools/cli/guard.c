@@ -56,6 +56,7 @@ struct guard {
 	uint32_t clock;
 	int signal;
 	bool verbose;
+	bool no_device;
 
 	struct leases leases;
 	struct group group;
@@ -241,7 +242,8 @@ static void guard_start(struct guard *guard, char **argv)
 	guard->timer = timerfd_create(guard->clock == TWHEEL_BOOTTIME ? CLOCK_BOOTTIME :
 				      CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (guard->signals < 0 || guard->timer < 0 || pipe2(go, O_CLOEXEC) ||
-	    !leases_create(&guard->leases, guard->clock, guard->timeout_ns, guard->start_ns))
+	    !leases_create(&guard->leases, guard->clock, guard->timeout_ns, guard->start_ns,
+			   !guard->no_device))
 		err(STATUS_GUARD_FAILED, "guard");
 	notify_create(&guard->notify);
 	group_create(&guard->group);
@@ -312,13 +314,15 @@ static void guard_act(struct guard *guard, const struct lease *lease, uint64_t n
 	char late[32], name[32];
 	/* The kernel may have acted earlier, on a word that is no deadline. */
 	uint64_t late_ns = lease && lease->deadline_ns < now ? now - lease->deadline_ns : 0;
-	bool kernel;
+	bool kernel, failed;
 	int length;
 
 	if (lease)
-		length = snprintf(guard->why, sizeof(guard->why), "lease '%s' ran out %s ago%s",
-				  lease->name, format_duration(late_ns, late, sizeof(late)),
-				  lease->stray ? ", and its word is no deadline" : "");
+		length = snprintf(guard->why, sizeof(guard->why),
+				  "lease '%s' ran out (noticed %s later)%s%s", lease->name,
+				  format_duration(late_ns, late, sizeof(late)),
+				  lease->stray ? ", and its word is no deadline" : "",
+				  lease->fed ? "" : ", and was never fed");
 	else
 		length = snprintf(guard->why, sizeof(guard->why), "WATCHDOG=trigger came");
 	/* What the guard has begun, it also ends. */
@@ -335,7 +339,12 @@ static void guard_act(struct guard *guard, const struct lease *lease, uint64_t n
 	if (!guard->group.main)
 		return;
 	if (!kernel)
-		kill(guard->group.main, guard->signal);
+		failed = kill(guard->group.main, guard->signal);
+	else
+		failed = kill(guard->group.main, 0);
+	if (failed)
+		snprintf(guard->why + length, sizeof(guard->why) - length,
+			 ": process %d may not be killed", (int)guard->command);
 	/* A stopped process has to run to handle it. */
 	kill(guard->group.main, SIGCONT);
 }
@@ -445,6 +454,7 @@ static int guard_run(int argc, char **argv)
 		{ "signal", 's', OPTION_TEXT, &signal_name, 0, 0 },
 		{ "grace", 'k', OPTION_DURATION, &guard.grace_ns, 0, 0 },
 		{ "clock", 0, OPTION_CLOCK, &guard.clock, 0, 0 },
+		{ "no-device", 0, OPTION_FLAG, &guard.no_device, 0, 0 },
 		{ "verbose", 'v', OPTION_FLAG, &guard.verbose, 0, 0 },
 		{ }
 	};
@@ -487,6 +497,7 @@ const struct command guard_command = {
 		"  -k, --grace DURATION     from the signal until all is killed (2s)\n"
 		"  --clock NAME             monotonic (default); boottime: suspended time counts,\n"
 		"                           and a pause is not forgiven\n"
+		"  --no-device              do without /dev/twheel: a pause is forgiven\n"
 		"  -v, --verbose            say how it is guarded, and what a guard cannot survive\n\n"
 		"Exit status: 124 it was acted upon; 137 it had to be killed; 125 the guard failed;\n"
 		"126, 127 COMMAND cannot be run, is not found; 2 wrong usage; else that of COMMAND.\n",

@@ -52,6 +52,7 @@ void kernel_forget(const struct kernel *kernel, uint64_t number);
  * @fed_ns: the last good deadline; a later one is a feed
  * @deadline_ns: when it runs out: then, unless it was given more time
  * @timeout_ns: the longest that a feed counts for, as it was when the lease was opened
+ * @fed: that has happened since it was opened
  * @forgiven: it has got a timeout more, and was not fed since
  * @stray: its word is none that a feed has written
  * @name: without what a terminal would take for an order
@@ -61,6 +62,7 @@ struct lease {
 	uint64_t fed_ns;
 	uint64_t deadline_ns;
 	uint64_t timeout_ns;
+	bool fed;
 	bool forgiven;
 	bool stray;
 	char name[TWHEEL_GUARD_NAME_MAX + 1];
@@ -97,7 +99,8 @@ struct leases {
 };
 
 /* All closed. False: errno says why. */
-bool leases_create(struct leases *leases, uint32_t clock, uint64_t timeout_ns, uint64_t start_ns);
+bool leases_create(struct leases *leases, uint32_t clock, uint64_t timeout_ns, uint64_t start_ns,
+		   bool device);
 
 /* Open the main one, before the command begins. What is done to it is for the kernel. */
 void leases_begin(struct leases *leases, const struct group *group, int signal, uint64_t grace_ns);

@@ -100,7 +100,12 @@ bool kernel_begin(struct kernel *kernel, const struct group *group, int signal, 
 			.action = first, .then = last, .after_ns = grace_ns,
 		};
 	ret = kernel_choose_act(kernel, TWHEEL_ACT_ANY, TWHEEL_GUARD_TIMEOUT_MAX);
-	return ret ? kernel_fails(kernel, ret) : true;
+	if (!ret)
+		return true;
+	kernel_fails(kernel, ret);
+	if (grace_ns > TWHEEL_ACT_AFTER_MAX)
+		kernel->why = "the grace is longer than an hour";
+	return false;
 }
 
 void kernel_choose(const struct kernel *kernel, uint32_t number, uint64_t most_ns)

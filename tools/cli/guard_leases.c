@@ -111,7 +111,8 @@ static void leases_leave_kernel(struct leases *leases)
 	memory->map_bytes = 0;
 }
 
-bool leases_create(struct leases *leases, uint32_t clock, uint64_t timeout_ns, uint64_t start_ns)
+bool leases_create(struct leases *leases, uint32_t clock, uint64_t timeout_ns, uint64_t start_ns,
+		   bool device)
 {
 	struct twheel_guard_memory *memory;
 
@@ -126,7 +127,8 @@ bool leases_create(struct leases *leases, uint32_t clock, uint64_t timeout_ns, u
 	leases->clock = clock;
 	leases->timeout_ns = timeout_ns;
 	leases->start_ns = start_ns ? start_ns : timeout_ns;
-	if (!kernel_open(&leases->kernel, clock, memory))
+	leases->kernel = (struct kernel) { .fd = -1, .why = "--no-device" };
+	if (!device || !kernel_open(&leases->kernel, clock, memory))
 		leases_leave_kernel(leases);
 	leases_place_cells(leases);
 	return true;
@@ -212,6 +214,8 @@ static void lease_learn(const struct leases *leases, struct lease *lease, uint64
 	lease->timeout_ns = timeout_ns;
 	lease->fed_ns = leases->looked_ns;
 	lease->deadline_ns = leases->looked_ns + timeout_ns;
+	/* A program opens what it feeds. */
+	lease->fed = true;
 	lease->forgiven = false;
 }
 
@@ -320,9 +324,9 @@ static bool lease_look(struct leases *leases, uint32_t i, uint64_t *word)
 		lease->fed_ns = now + ahead;
 		lease->deadline_ns = now + ahead;
 		lease->forgiven = false;
+		lease->fed |= twheel_cell_generation(*word) == TWHEEL_GUARD_FED;
 		/* After the first feed, which may take longer. */
-		if (!i && twheel_guard_is_pending(*word) &&
-		    twheel_cell_generation(*word) == TWHEEL_GUARD_FED)
+		if (!i && twheel_guard_is_pending(*word) && lease->fed)
 			lease_bound_main(leases, lease->timeout_ns);
 	}
 	lease->stray = !lease_has_deadline(leases, *word) || now + ahead != lease->fed_ns;

@@ -354,6 +354,17 @@ static inline int twheel_guard_lease_open(const struct twheel_guard *guard,
 	return -ENOSPC;
 }
 
+/* Private: whether the deadline in a word has passed, where a feed now would have it at @tick. */
+static inline int twheel_guard_is_over(const struct twheel_guard_lease *lease, __u64 word,
+				       __u64 tick)
+{
+	/* Both were rounded, so this is up to two ticks late. */
+	__u64 now = tick - (lease->timeout_ns >> TWHEEL_GUARD_TICK_SHIFT) - 2;
+
+	return TWHEEL_CAST(int64_t, (now << TWHEEL_CELL_TICKS_SHIFT) -
+			   (word >> TWHEEL_CELL_TICKS_SHIFT << TWHEEL_CELL_TICKS_SHIFT)) > 0;
+}
+
 /** twheel_guard_lease_feed() - the timeout counts from now, unless the lease has run out */
 static inline void twheel_guard_lease_feed(const struct twheel_guard_lease *lease)
 {
@@ -370,6 +381,9 @@ static inline void twheel_guard_lease_feed(const struct twheel_guard_lease *leas
 		/* Not earlier than another thread has, modulo twice the reach. */
 		if (TWHEEL_CAST(int64_t, next - word) <= 0 &&
 		    twheel_cell_generation(word) != TWHEEL_GUARD_START)
+			return;
+		/* Others rely on the end of such a lease, whether or not the guard has seen it. */
+		if (lease->clock == CLOCK_BOOTTIME && twheel_guard_is_over(lease, word, tick))
 			return;
 	} while (!twheel_guard_replace(lease->cell, &word, next));
 	/* Only the main lease has such a word. */

@@ -709,8 +709,7 @@ class Guard(Lease):
         guard = twheel.Guard()
         for batch in batches:
             guard.feed()
-            with guard.lease("evaluate", 300):
-                evaluate(model)
+            train(batch)
 
     Without a guard it is false, and its calls do nothing, so that a program runs with and without
     one. It raises OSError if there is one but its descriptors were closed, as subprocess does for
@@ -728,6 +727,10 @@ class Guard(Lease):
     def lease(self, name, timeout):
         """Have the guard act on one thing more: a thread, a step, a loop. Returns a Lease.
 
+            with guard.lease("save", 300):
+                save(model)
+
+        The main lease goes on meanwhile: what takes longer than its timeout has to feed it.
         It runs from now on, until it is closed: with close(), or in a with statement. timeout is
         in seconds. Raises ValueError if that is shorter than --timeout of the guard, or longer
         than 50 days, or the name is empty or longer than 31 bytes. Raises OSError with ENOSPC if
@@ -736,7 +739,8 @@ class Guard(Lease):
         lease = _Lease()
         error = -_lease_open(self._lease, lease, os.fsencode(name), _ns(timeout))
         if error == errno.EINVAL:
-            raise ValueError("the timeout or the name is too short or too long")
+            raise ValueError(f"the name has 1 to 31 bytes, not {name!r}, and the timeout is from "
+                             f"--timeout of the guard to 50 days, not {timeout} s")
         # In the child of a fork, it has no effect either.
         if error not in (0, errno.ECHILD):
             raise _error(error)

@@ -179,6 +179,8 @@ def what_the_command_leaves_behind_is_killed():
 
 
 def it_says_what_guards():
+    run(0, "without /dev/twheel: --no-device", *LONG, "--no-device", "--verbose", "true")
+    run(124, ", and was never fed", *SHORT, "sleep", "inf")
     said = ended(unprivileged(*LONG, "--verbose", "true"), 0, "no control group of its own",
                  "does not survive being killed, frozen")
     assert not said
@@ -263,6 +265,9 @@ def a_pause_is_forgiven():
         time.sleep(4 if number == signal.SIGSTOP else 0)
     ended(running[0], 0)
     ended(running[1], 124)
+    # Nor does a feed help, if the command is the first to go on.
+    run(124, "'main' ran out", *LONG, "--clock", "boottime", GUARDED, "late")
+    run(0, "", *LONG, GUARDED, "late")
 
 
 def manager(folder):

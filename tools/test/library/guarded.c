@@ -244,6 +244,18 @@ static void run_refusals(void)
 	twheel_guard_lease_close(&lease);
 }
 
+/* Feed when the lease is over, and the guard has not seen it. */
+static void run_late(void)
+{
+	kill(getppid(), SIGSTOP);
+	twheel_guard_feed(&guard);
+	while (twheel_guard_lease_left(&guard.main) > -(int64_t)(50 * MS))
+		usleep(1000);
+	twheel_guard_feed(&guard);
+	kill(getppid(), SIGCONT);
+	program_feed(3000, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -267,6 +279,8 @@ int main(int argc, char **argv)
 		run_stray(twheel_cell_word(TWHEEL_GUARD_FED, TWHEEL_CELL_PENDING,
 					   (program_now() + 3600000 * MS + guard.main.base_ns) >>
 					   TWHEEL_GUARD_TICK_SHIFT), number);
+	else if (!strcmp(what, "late"))
+		run_late();
 	else if (!strcmp(what, "interrupted"))
 		run_interrupted();
 	else if (!strcmp(what, "lost"))
