@@ -42,9 +42,11 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/rbtree.h>
+#include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -65,6 +67,9 @@
 
 /* How many slices an agent takes before others have its thread. */
 #define ACT_SLICES	64U
+
+/* Smaller debts are not worth a wake-up. */
+#define ACT_DEBT	NSEC_PER_MSEC
 
 /* How many entries and cells of a closed file a slice looks at. */
 #define ACT_LOOKS	1024U
@@ -149,10 +154,16 @@ static void action_put(struct tw_action *action)
 /* Find the process of a signal. Returns 0, -EINVAL, -ESRCH, -EPERM. */
 static int stage_find_process(struct act_stage *stage, const struct twheel_action *chosen)
 {
+	struct task_struct *task;
+
 	if (chosen->target <= 0 || !chosen->signal || !valid_signal(chosen->signal))
 		return -EINVAL;
 	stage->signal = chosen->signal;
-	stage->pid = find_get_pid(chosen->target);
+	/* As with kill(2), it may be the number of a thread: which may be init's, or end first. */
+	rcu_read_lock();
+	task = pid_task(find_vpid(chosen->target), PIDTYPE_PID);
+	stage->pid = task ? get_pid(task_tgid(task)) : NULL;
+	rcu_read_unlock();
 	if (!stage->pid)
 		return -ESRCH;
 	/* The agent is in no PID namespace of a program: there, init would have to obey it. */
@@ -243,7 +254,9 @@ static struct tw_action *action_new(struct tw_act *act, const struct twheel_act 
 		action_put(action);
 		return ERR_PTR(ret);
 	}
-	action->bytes = ksize(action) + sizeof(struct cred) + stage_bytes(&action->stages[0]) +
+	action->bytes = ksize(action) + sizeof(struct cred) +
+			struct_size(action->cred->group_info, gid, action->cred->group_info->ngroups) +
+			stage_bytes(&action->stages[0]) +
 			stage_bytes(&action->stages[1]);
 	return action;
 }
@@ -297,14 +310,33 @@ static struct tw_action *act_replace(struct tw_act *act, u64 number, struct tw_a
 		rb_replace_node(old, &action->node, &act->actions);
 	} else if (old) {
 		rb_erase(old, &act->actions);
+		act->chosen--;
 	} else if (action) {
 		rb_link_node(&action->node, parent, place);
 		rb_insert_color(&action->node, &act->actions);
+		act->chosen++;
 	}
 	if (!old)
 		return NULL;
 	action_leave_second(rb_entry(old, struct tw_action, node));
 	return rb_entry(old, struct tw_action, node);
+}
+
+/*
+ * Whether an action may be one more. A file has no use for more of them than it can have timers.
+ * A program that has got the file of somebody else cannot have it take more memory than that.
+ */
+static bool act_has_room(struct tw_act *act, u64 number)
+{
+	const struct tw_cells *cells = tw_file_cells(act->file);
+	u64 most = (u64)act->file->max_timers + (cells ? cells->count : 0) + 1;
+	bool room;
+
+	lockdep_assert_held(&act->file->setup_lock);
+	spin_lock(&act->file->lock);
+	room = act->chosen < most || act_find(act, number);
+	spin_unlock(&act->file->lock);
+	return room;
 }
 
 /* Whether that can be chosen, whatever it is about. Returns 0, -EINVAL, -ERANGE. */
@@ -336,7 +368,8 @@ static u32 act_bound(const struct tw_act *act, const struct twheel_act *chosen)
 /*
  * tw_act_choose() - TWHEEL_IOC_ACT
  *
- * Return: 0, -EINVAL, -ERANGE, -ENOMEM, -EDQUOT, -ESRCH, -EPERM, -EBADF, -EOPNOTSUPP, -ENOSYS.
+ * Return: 0, -EINVAL, -ERANGE, -ENOMEM, -ENOSPC, -EDQUOT, -ESRCH, -EPERM, -EBADF, -EOPNOTSUPP,
+ * -ENOSYS.
  */
 int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen)
 {
@@ -355,7 +388,8 @@ int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen)
 	}
 	mutex_lock(&file->setup_lock);
 	if (action)
-		ret = tw_users_charge(file->users, 0, action->bytes);
+		ret = act_has_room(act, chosen->number) ?
+		      tw_users_charge(file->users, 0, action->bytes) : -ENOSPC;
 	if (ret) {
 		old = action;
 	} else {
@@ -542,22 +576,29 @@ static enum tw_due act_slice(struct tw_act *act)
 {
 	struct tw_file *file = act->file;
 	u64 began = ktime_get_ns();
-	unsigned int count, i;
+	struct act_stage *stage;
 
-	spin_lock(&file->lock);
-	if (act->ends)
-		act_take_armed(act, &act->take);
-	else
-		tw_read_take(file, &act->take);
-	count = act_look_up(act);
-	spin_unlock(&file->lock);
-	if (unlikely(act->take.wake))
-		tw_due_wake(file);
-	began = tw_users_charge_agent(file->users, began);
-	for (i = 0; i < count; i++) {
-		act_do(act, act->todo[i], act->leases[i]);
-		action_put(act->todo[i]->action);
+	if (act->next == act->count) {
+		spin_lock(&file->lock);
+		if (act->ends)
+			act_take_armed(act, &act->take);
+		else
+			tw_read_take(file, &act->take);
+		act->count = act_look_up(act);
+		act->next = 0;
+		spin_unlock(&file->lock);
+		if (unlikely(act->take.wake))
+			tw_due_wake(file);
 		began = tw_users_charge_agent(file->users, began);
+	}
+	while (act->next < act->count) {
+		stage = act->todo[act->next];
+		act_do(act, stage, act->leases[act->next++]);
+		action_put(stage->action);
+		began = tw_users_charge_agent(file->users, began);
+		/* One may take long: an eventfd wakes all that wait for it. */
+		if (act->next < act->count && tw_users_throttle(file->users) >= ACT_DEBT)
+			return TW_DUE_MORE;
 	}
 	return act->take.due;
 }
@@ -607,8 +648,7 @@ static void act_run(struct work_struct *work)
 	closed = act->closed;
 	spin_unlock(&act->file->lock);
 	do {
-		/* Smaller debts are not worth a wake-up. */
-		if (tw_users_throttle(users) >= NSEC_PER_MSEC) {
+		if (tw_users_throttle(users) >= ACT_DEBT) {
 			act->waiting = true;
 			tw_due_wake_soon(act->file, tw_users_agent_waits(users));
 			return;

@@ -42,6 +42,7 @@ struct tw_take {
  * struct tw_act - what the timers of a file do
  * @file: the file, which has been left to @agent once it is closed
  * @actions: the actions by number; guarded by the file's lock
+ * @chosen: how many there are; likewise
  * @agent: takes the events, and acts
  * @waiter: its place among the watchers of the file
  * @refs: one of the descriptors, then of @agent; one of each group that is about to be killed
@@ -51,6 +52,8 @@ struct tw_take {
  *	likewise
  * @pending: how many second stages are in the wheel; guarded by the file's lock
  * @take: events of the slice that @agent is in
+ * @next: which of them are yet to be acted for: from this one,
+ * @count: up to this one
  * @todo: what is to be done for them
  * @leases: for which number each is
  * @acted: how many were done
@@ -59,6 +62,7 @@ struct tw_take {
 struct tw_act {
 	struct tw_file *file;
 	struct rb_root actions;
+	u64 chosen;
 	struct delayed_work agent;
 	struct wait_queue_entry waiter;
 	refcount_t refs;
@@ -67,6 +71,8 @@ struct tw_act {
 	u32 ends;
 	u64 pending;
 	struct tw_take take;
+	unsigned int next;
+	unsigned int count;
 	struct act_stage *todo[TW_READ_MOST];
 	u64 leases[TW_READ_MOST];
 	atomic64_t acted;

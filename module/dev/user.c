@@ -124,8 +124,9 @@ TW_PARAM(alarm_share_all, 0, 100,
 #define USER_ALARM_BURST	NSEC_PER_MSEC
 
 /*
- * The largest debt of agents: of some actions that are as slow as can be. Each is charged with no
- * more than an alarm, for the same reason.
+ * The most that an action is charged with, and the largest debt of agents. It is larger, as an
+ * action may wake hundreds of thousands of watchers of an eventfd. So no lease is postponed by more
+ * than 0.8 s with a share of 8 %, once others of its user do nothing more.
  */
 #define USER_AGENT_MOST		(32 * USER_ALARM_MOST)
 
@@ -412,7 +413,7 @@ u64 tw_users_charge_agent(const struct tw_users *users, u64 began)
 
 	if (!users->exempt) {
 		local_bh_disable();
-		users_charge_time(users, min_t(u64, ended - began, USER_ALARM_MOST), ended);
+		users_charge_time(users, min_t(u64, ended - began, USER_AGENT_MOST), ended);
 		local_bh_enable();
 	}
 	return ended;

@@ -162,7 +162,7 @@ static void lease_arm_main(struct leases *leases, uint64_t timeout_ns)
 	} while (!twheel_guard_replace(leases->main.cell, &word,
 				       twheel_cell_word(TWHEEL_GUARD_START, TWHEEL_CELL_PENDING,
 							tick)));
-	twheel_guard_submit(leases->main.cell, tick, leases->kernel.fd, 0);
+	twheel_guard_submit(leases->kernel.fd, 0);
 }
 
 void leases_begin(struct leases *leases, const struct group *group, int signal, uint64_t grace_ns)
@@ -342,13 +342,6 @@ static void lease_forgive(struct lease *lease, uint64_t now)
 	lease->forgiven = true;
 }
 
-/* The tick of the deadline in a word, of which the word has only the lower bits. */
-static uint64_t lease_tick(const struct leases *leases, uint64_t word, uint64_t now)
-{
-	return (now + lease_ahead(leases, word, now) + leases->main.base_ns) >>
-	       TWHEEL_GUARD_TICK_SHIFT;
-}
-
 /* Whether a lease has run out. Of that and a feed, one comes first: then, none comes after it. */
 static bool lease_expire(const struct leases *leases, uint32_t i, __u64 word, uint64_t now)
 {
@@ -373,13 +366,12 @@ static bool lease_expired(const struct leases *leases, uint32_t i, __u64 word, u
 	if (twheel_cell_state(word) == TWHEEL_CELL_FIRED &&
 	    (lease->owner != OWNER_NOBODY || twheel_cell_generation(word) == GENERATION_LATE))
 		return true;
-	if (twheel_guard_is_pending(word))
-		twheel_guard_submit(cell, lease_tick(leases, word, now), leases->kernel.fd, i);
-	else if (lease->deadline_ns <= now &&
-		 twheel_guard_replace(cell, &word,
-				      twheel_cell_word(GENERATION_LATE, TWHEEL_CELL_PENDING,
-						       present)))
-		twheel_guard_submit(cell, present, leases->kernel.fd, i);
+	if (lease->deadline_ns > now)
+		return false;
+	if (twheel_guard_is_pending(word) ||
+	    twheel_guard_replace(cell, &word, twheel_cell_word(GENERATION_LATE,
+							       TWHEEL_CELL_PENDING, present)))
+		twheel_guard_submit(leases->kernel.fd, i);
 	return false;
 }
 

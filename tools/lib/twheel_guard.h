@@ -270,15 +270,14 @@ static inline int twheel_guard_replace(struct twheel_cell *cell, __u64 *word, __
 }
 
 /*
- * Private: have the kernel look at a cell, if it would only do so after this tick. If that fails,
- * the guard does it.
+ * Private: have the kernel look at a cell. Whether it would by itself is in memory, too, where
+ * something may have written. If that fails, the guard does it.
  */
-static inline void twheel_guard_submit(const struct twheel_cell *cell, __u64 tick, int device,
-				       uint32_t number)
+static inline void twheel_guard_submit(int device, uint32_t number)
 {
 	struct twheel_op op;
 
-	if (__atomic_load_n(&cell->check, __ATOMIC_SEQ_CST) <= tick)
+	if (device < 0)
 		return;
 	memset(&op, 0, sizeof(op));
 	op.op = TWHEEL_OP_KICK;
@@ -294,7 +293,7 @@ static inline void twheel_guard_lease_arm(const struct twheel_guard_lease *lease
 
 	__atomic_store_n(&lease->cell->word,
 			 twheel_cell_word(generation, TWHEEL_CELL_PENDING, tick), __ATOMIC_SEQ_CST);
-	twheel_guard_submit(lease->cell, tick, lease->device, number);
+	twheel_guard_submit(lease->device, number);
 }
 
 /* Private: whether a slot is this caller's from now on. */
@@ -388,7 +387,7 @@ static inline void twheel_guard_lease_feed(const struct twheel_guard_lease *leas
 	} while (!twheel_guard_replace(lease->cell, &word, next));
 	/* Only the main lease has such a word. */
 	if (twheel_cell_generation(word) == TWHEEL_GUARD_START)
-		twheel_guard_submit(lease->cell, tick, lease->device, 0);
+		twheel_guard_submit(lease->device, 0);
 }
 
 /* Private: how long after @now_ns the deadline in a word is. */

@@ -128,6 +128,9 @@ void iov_iter_revert(struct iov_iter *iter, size_t size)
 		device_uncopied();
 }
 
+static struct group_info device_groups;
+const struct cred device_cred = { .group_info = &device_groups };
+
 /* What trace.c does: kernel wheels are left out. */
 u32 tw_trace_number(void)
 {

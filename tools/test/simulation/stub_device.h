@@ -142,13 +142,22 @@ void device_gone(void);
 #undef module_put
 #define module_put(module)	device_gone()
 
-struct cred { int unused; };
+struct group_info {
+	int ngroups;
+	unsigned int gid[];
+};
+
+struct cred { struct group_info *group_info; };
 struct pid { int unused; };
-#define get_current_cred()	((const struct cred *)NULL)
+extern const struct cred device_cred;
+#define get_current_cred()	(&device_cred)
 #define override_creds(cred)	(cred)
 #define revert_creds(cred)	((void)(cred))
 #define put_cred(cred)		((void)(cred))
-#define find_get_pid(number)	((struct pid *)NULL)
+#define find_vpid(number)	((struct pid *)NULL)
+#define pid_task(pid, type)	((void)(pid), (struct task_struct *)NULL)
+#define task_tgid(task)		((void)(task), (struct pid *)NULL)
+#define get_pid(pid)		(pid)
 #define put_pid(pid)		((void)(pid))
 #define pid_nr(pid)		((void)(pid), 0)
 #define kill_pid(pid, signal, from)	((void)(pid), -ESRCH)
