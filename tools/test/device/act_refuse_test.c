@@ -169,6 +169,27 @@ TEST(refuses_setups)
 	CHECK(dev_info(fd).features & TWHEEL_FEATURE_ACT);
 }
 
+/* One for each timer and cell, and one for all others. */
+TEST(refuses_more_than_there_are_timers)
+{
+	const struct twheel_setup setup = {
+		.clock = TWHEEL_VIRTUAL, .flags = TWHEEL_SETUP_ACT, .max_timers = 2,
+	};
+	struct twheel_act act = act_signal(TWHEEL_ACT_ANY, getpid(), DONE);
+	int fd = dev_open_setup(&setup);
+
+	NEED(act_choose(fd, act) == 0);
+	for (act.number = 1; act.number <= 2; act.number++)
+		NEED(act_choose(fd, act) == 0);
+	REFUSED(fd, act, ENOSPC);
+	/* Another one in the place of one, and one after another was taken back. */
+	act.number = 2;
+	CHECK_EQ(act_choose(fd, act), 0);
+	CHECK_EQ(act_choose(fd, (struct twheel_act) { .number = 2 }), 0);
+	act.number = 3;
+	CHECK_EQ(act_choose(fd, act), 0);
+}
+
 /* A lease that acts again and again would be no lease. */
 TEST(refuses_periods)
 {

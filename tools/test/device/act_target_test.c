@@ -254,21 +254,27 @@ static int chooses_init(int unused)
 	return chooses(1);
 }
 
-/* In a PID namespace of its own, where the test is not init: that one cannot be had, either. */
-static int chooses_init_of_namespace(int unused)
+/*
+ * In a PID namespace of its own, where the test is not init: that one cannot be had, either, nor by
+ * the number of its second thread.
+ */
+static int chooses_init_of_namespace(int number)
 {
+	pthread_t thread;
 	int status;
 	pid_t init;
 
-	(void)unused;
 	if (unshare(CLONE_NEWPID))
 		return errno;
 	init = fork();
 	if (!init) {
-		pid_t child = fork();
+		pid_t child;
 
+		if (pthread_create(&thread, NULL, thread_waits, NULL))
+			_exit(255);
+		child = fork();
 		if (!child)
-			_exit(chooses(1));
+			_exit(chooses(number));
 		waitpid(child, &status, 0);
 		_exit(WEXITSTATUS(status));
 	}
@@ -287,7 +293,8 @@ TEST(rights_to_choose)
 	CHECK_EQ(kill(roots, 0), 0);
 	CHECK_EQ(waitpid(roots, NULL, WNOHANG), 0);
 	CHECK_EQ(chooses_init(0), EPERM);
-	CHECK_EQ(dev_as_user(0, chooses_init_of_namespace, 0), EPERM);
+	CHECK_EQ(dev_as_user(0, chooses_init_of_namespace, 1), EPERM);
+	CHECK_EQ(dev_as_user(0, chooses_init_of_namespace, 2), EPERM);
 	kill(roots, SIGKILL);
 	CHECK_EQ(victim_end(roots), SIGKILL);
 	CHECK_EQ(chooses(roots), ESRCH);

@@ -503,6 +503,7 @@ static long act_expected(const struct task *task, const struct file *file,
 			 const struct twheel_act *act)
 {
 	bool first = act->action.kind != TWHEEL_ACT_NONE, then = act->then.kind != TWHEEL_ACT_NONE;
+	unsigned int chosen = 0, i;
 	long ret;
 
 	if (!file->act || act->flags || act->reserved || (act->most_ns && !first) ||
@@ -513,7 +514,15 @@ static long act_expected(const struct task *task, const struct file *file,
 	    act->most_ns / file->tick_ns >= 0xfffffffe)
 		return -ERANGE;
 	ret = action_expected(task, &act->action);
-	return ret ?: action_expected(task, &act->then);
+	ret = ret ?: action_expected(task, &act->then);
+	if (ret || !first)
+		return ret;
+	for (i = 0; i < MAX_ACTS; i++) {
+		if (file->acts[i].chosen && file->acts[i].number == act->number)
+			return 0;
+		chosen += file->acts[i].chosen;
+	}
+	return chosen > file->max_timers + file->max_cells ? -ENOSPC : 0;
 }
 
 /* Nobody is in the group, so nothing comes of it. */
@@ -592,7 +601,8 @@ static void act_chosen(const struct task *task, int fd, struct file *file,
 static void act_choose(struct task *task, unsigned int slot)
 {
 	static const int errors[] = {
-		EINVAL, ERANGE, EBADF, ESRCH, EPERM, EOPNOTSUPP, EDQUOT, EFAULT, E2BIG, ENOMEM, 0
+		EINVAL, ERANGE, EBADF, ESRCH, EPERM, EOPNOTSUPP, ENOSPC, EDQUOT, EFAULT, E2BIG,
+		ENOMEM, 0
 	};
 	struct file *file = slot_file(task, slot);
 	struct twheel_act act = act_random(task, file);
