@@ -71,6 +71,9 @@
 /* Smaller debts are not worth a wake-up. */
 #define ACT_DEBT	NSEC_PER_MSEC
 
+/* How long a slice takes, but for the action that it is in then. */
+#define ACT_TIME	NSEC_PER_MSEC
+
 /* How many entries and cells of a closed file a slice looks at. */
 #define ACT_LOOKS	1024U
 
@@ -236,6 +239,7 @@ static size_t stage_bytes(const struct act_stage *stage)
 static struct tw_action *action_new(struct tw_act *act, const struct twheel_act *chosen)
 {
 	struct tw_action *action = kzalloc(sizeof(*action), GFP_KERNEL_ACCOUNT);
+	const struct group_info *groups;
 	int ret;
 
 	if (!action)
@@ -254,9 +258,9 @@ static struct tw_action *action_new(struct tw_act *act, const struct twheel_act 
 		action_put(action);
 		return ERR_PTR(ret);
 	}
+	groups = action->cred->group_info;
 	action->bytes = ksize(action) + sizeof(struct cred) +
-			struct_size(action->cred->group_info, gid, action->cred->group_info->ngroups) +
-			stage_bytes(&action->stages[0]) +
+			struct_size(groups, gid, groups->ngroups) + stage_bytes(&action->stages[0]) +
 			stage_bytes(&action->stages[1]);
 	return action;
 }
@@ -575,7 +579,7 @@ static unsigned int act_look_up(struct tw_act *act)
 static enum tw_due act_slice(struct tw_act *act)
 {
 	struct tw_file *file = act->file;
-	u64 began = ktime_get_ns();
+	u64 start = ktime_get_ns(), began = start;
 	struct act_stage *stage;
 
 	if (act->next == act->count) {
@@ -596,8 +600,8 @@ static enum tw_due act_slice(struct tw_act *act)
 		act_do(act, stage, act->leases[act->next++]);
 		action_put(stage->action);
 		began = tw_users_charge_agent(file->users, began);
-		/* One may take long: an eventfd wakes all that wait for it. */
-		if (act->next < act->count && tw_users_throttle(file->users) >= ACT_DEBT)
+		/* They may take long: an eventfd wakes all that wait for it. */
+		if (act->next < act->count && began - start >= ACT_TIME)
 			return TW_DUE_MORE;
 	}
 	return act->take.due;
