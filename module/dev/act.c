@@ -334,11 +334,12 @@ static bool act_has_room(struct tw_act *act, u64 number)
 {
 	const struct tw_cells *cells = tw_file_cells(act->file);
 	u64 most = (u64)act->file->max_timers + (cells ? cells->count : 0) + 1;
+	struct rb_node *parent;
 	bool room;
 
 	lockdep_assert_held(&act->file->setup_lock);
 	spin_lock(&act->file->lock);
-	room = act->chosen < most || act_find(act, number);
+	room = act->chosen < most || *act_place(act, number, &parent);
 	spin_unlock(&act->file->lock);
 	return room;
 }
