@@ -260,8 +260,8 @@ static struct tw_action *action_new(struct tw_act *act, const struct twheel_act 
 	}
 	groups = action->cred->group_info;
 	action->bytes = ksize(action) + sizeof(struct cred) +
-			struct_size(groups, gid, groups->ngroups) + stage_bytes(&action->stages[0]) +
-			stage_bytes(&action->stages[1]);
+			struct_size(groups, gid, groups->ngroups) +
+			stage_bytes(&action->stages[0]) + stage_bytes(&action->stages[1]);
 	return action;
 }
 
