@@ -118,7 +118,7 @@ def what_does_not_feed_is_acted_upon():
     run(124, ": SIGABRT to process ", *SHORT, "sleep", "inf")
     run(124, ": SIGTERM to process ", *SHORT, "--signal", "SIGTERM", "sleep", "inf")
     run(124, ": SIGUSR1 to process ", *SHORT, "--signal", "10", GUARDED, "hang")
-    run(137, " ago: all that was left is killed", *SHORT, "--signal", "KILL", "sleep", "inf")
+    run(137, ": all that was left is killed", *SHORT, "--signal", "KILL", "sleep", "inf")
     run(124, "", *SHORT, "--clock", "boottime", GUARDED, "hang")
     assert run(124, "", *SHORT, "--signal", "TERM", GUARDED, "lost") == "lost\n"
     # A handler has time for last words.
