@@ -168,7 +168,7 @@ static enum hrtimer_restart due_wake_timer(struct hrtimer *timer)
 	struct tw_file *file = container_of(timer, struct tw_file, wake_timer);
 	u64 began = due_begin_alarm(file);
 
-	/* What an agent that waits has taken, nobody else finds: poll() may have removed the mark. */
+	/* Nobody else finds what a waiting agent has taken: poll() may have removed the mark. */
 	if (READ_ONCE(file->marked_due) || (file->act && !data_race(READ_ONCE(file->woken)))) {
 		/* An old value costs a wake-up: waiters are woken in either way. */
 		if (data_race(READ_ONCE(file->woken))) {
