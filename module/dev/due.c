@@ -167,11 +167,12 @@ static enum hrtimer_restart due_wake_timer(struct hrtimer *timer)
 {
 	struct tw_file *file = container_of(timer, struct tw_file, wake_timer);
 	u64 began = due_begin_alarm(file);
+	/* An old value costs a wake-up: waiters are woken in either way. */
+	bool woken = data_race(READ_ONCE(file->woken));
 
 	/* Nobody else finds what a waiting agent has taken: poll() may have removed the mark. */
-	if (READ_ONCE(file->marked_due) || (file->act && !data_race(READ_ONCE(file->woken)))) {
-		/* An old value costs a wake-up: waiters are woken in either way. */
-		if (data_race(READ_ONCE(file->woken))) {
+	if (READ_ONCE(file->marked_due) || (file->act && !woken)) {
+		if (woken) {
 			wake_up_all(&file->watchers);
 			wake_up_all(&file->readers);
 		} else {
