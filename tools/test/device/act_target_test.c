@@ -484,7 +484,7 @@ static int runs_setuid_programs(int unused)
 	return tap_failed();
 }
 
-/* kill(2)'s rules count when it acts: the program that runs then decides who may. */
+/* The rules of kill(2) hold when it acts: they are about the program that runs then. */
 TEST(exec_of_a_setuid_program)
 {
 	dev_for_everybody();

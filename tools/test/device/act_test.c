@@ -177,7 +177,7 @@ static void *reader_waits(void *fd)
 	return (void *)(long)(read(*(int *)fd, &event, sizeof(event)) < 0 ? errno : 0);
 }
 
-/* Who has waited for events since before the setup does not get them. */
+/* A reader that has waited since before the setup gets no events. */
 TEST(a_reader_was_there_before)
 {
 	struct twheel_setup setup = { .flags = TWHEEL_SETUP_ACT };
