@@ -78,7 +78,10 @@ static void rest_of_a_crowd_comes_at_once(struct kunit *test)
 	rig_exit(&rig);
 }
 
-/* The timers of a tick come at once, however many they are; those of many ticks do not. */
+/*
+ * The timers of a tick come at once, however many they are. Those of many ticks do not: the
+ * position stops with the last tick that was gathered, of 32.
+ */
 static void many_ticks_end_the_way(struct kunit *test)
 {
 	unsigned int i, n = 1000, slice = 100;
@@ -91,29 +94,41 @@ static void many_ticks_end_the_way(struct kunit *test)
 		rig_add(&rig, i, 20 + i - (n - 40));
 	tw_wheel_begin_round(&rig.w, true);
 	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 100, &slice), TW_ADVANCE_DUE);
-	KUNIT_EXPECT_GE(test, rig.w.now, 20);
-	KUNIT_EXPECT_LT(test, rig.w.now, 59);
+	KUNIT_EXPECT_EQ(test, rig.w.now, 20 + 30);
 	rig_run(&rig, 100);
 	KUNIT_EXPECT_EQ(test, rig.fired, n);
+	KUNIT_EXPECT_EQ(test, rig.w.requeued, 0);
 	rig_exit(&rig);
 }
 
-/* So do buckets of an upper level with a timer each: none of them is emptied into lower ones. */
+/*
+ * So do buckets of an upper level with a timer each: none of them is emptied into lower ones. The
+ * position stops after 32, or where a bucket of the next level begins.
+ */
 static void lone_timers_end_the_way(struct kunit *test)
 {
-	unsigned int i, n = 40, slice = 100;
+	static const struct {
+		unsigned int first, last;
+	} ways[] = {
+		{ 4, 35 }, { 110, 141 }, { 240, 255 },
+	};
+	unsigned int i, j, n = 40;
 	struct rig rig;
 
-	rig_init(&rig, test, "alone", 1, 256, 0, n);
-	for (i = 0; i < n; i++)
-		rig_add(&rig, i, 1024 + 256 * i + 7);
-	tw_wheel_begin_round(&rig.w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 20000, &slice), TW_ADVANCE_DUE);
-	KUNIT_EXPECT_EQ(test, rig.w.now, 1024 + 256 * 31 + 7);
-	rig_run(&rig, 20000);
-	KUNIT_EXPECT_EQ(test, rig.fired, n);
-	KUNIT_EXPECT_EQ(test, rig.w.cascades, 0);
-	rig_exit(&rig);
+	for (j = 0; j < ARRAY_SIZE(ways); j++) {
+		unsigned int slice = 100;
+
+		rig_init(&rig, test, "alone", 1, 256, 0, n);
+		for (i = 0; i < n; i++)
+			rig_add(&rig, i, 256 * (ways[j].first + i) + 7);
+		tw_wheel_begin_round(&rig.w, true);
+		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 100000, &slice), TW_ADVANCE_DUE);
+		KUNIT_EXPECT_EQ(test, rig.w.now, 256 * ways[j].last + 7);
+		rig_run(&rig, 100000);
+		KUNIT_EXPECT_EQ(test, rig.fired, n);
+		KUNIT_EXPECT_EQ(test, rig.w.cascades, 0);
+		rig_exit(&rig);
+	}
 }
 
 static void displaced_are_looked_for_in_slices(struct kunit *test)
@@ -255,6 +270,67 @@ static void search_of_a_block_costs_less(struct kunit *test)
 	rig_exit(&rig);
 }
 
+/*
+ * A bucket of level 1 begins with tick 64, the next block. It is looked at first if level 0 has
+ * timers, or if the position stands before it. Otherwise all levels are searched. If level 0 has
+ * timers, the bucket is emptied into it, and one more search finds the tick.
+ */
+static void search_begins_with_the_next_block(struct kunit *test)
+{
+	static const struct {
+		u64 position;
+		bool other;
+		unsigned int cost;
+	} searches[] = {
+		{ 50, false, 5 }, { 50, true, 2 }, { 62, false, 5 }, { 63, false, 1 },
+		{ 63, true, 2 },
+	};
+	unsigned int i, slice;
+	struct rig rig;
+
+	for (i = 0; i < ARRAY_SIZE(searches); i++) {
+		rig_init(&rig, test, "next block", 1, 16, 0, 2);
+		rig_add(&rig, 0, 64);
+		tw_wheel_begin_round(&rig.w, true);
+		slice = 100;
+		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, searches[i].position, &slice),
+				TW_ADVANCE_DONE);
+		KUNIT_EXPECT_EQ(test, slice, 100);
+		if (searches[i].other)
+			rig_add(&rig, 1, 100);
+		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 70, &slice), TW_ADVANCE_DUE);
+		KUNIT_EXPECT_EQ_MSG(test, rig.w.searched, searches[i].cost, "search %u", i);
+		rig_run(&rig, 100);
+		rig_exit(&rig);
+	}
+}
+
+/* A search forgets the levels that it has found empty. */
+static void search_forgets_empty_levels(struct kunit *test)
+{
+	unsigned int i, slice = 100;
+	struct rig rig;
+
+	for (i = 0; i < 2; i++) {
+		rig_init(&rig, test, "forgets", 1, 16, 0, 3);
+		rig_add(&rig, 0, 40);
+		rig_add(&rig, 1, 100);
+		rig_add(&rig, 2, 2000);
+		KUNIT_EXPECT_EQ(test, rig.w.active, BIT_ULL(0) | BIT_ULL(1) | BIT_ULL(2));
+		rig_del(&rig, 0);
+		rig_del(&rig, 1);
+		rig_del(&rig, 2);
+		tw_wheel_begin_round(&rig.w, true);
+		/* The pass searches for the next edge, and its end for the next event. */
+		if (i)
+			tw_wheel_advance(&rig.w, 3000, &slice);
+		else
+			tw_wheel_next_event(&rig.w);
+		KUNIT_EXPECT_EQ(test, rig.w.active, 0);
+		rig_exit(&rig);
+	}
+}
+
 static void forward_counts_what_moved(struct kunit *test)
 {
 	struct rig rig;
@@ -392,6 +468,8 @@ static struct kunit_case cost_cases[] = {
 	KUNIT_CASE(counters_say_what_moved),
 	KUNIT_CASE(search_of_all_levels_costs),
 	KUNIT_CASE(search_of_a_block_costs_less),
+	KUNIT_CASE(search_begins_with_the_next_block),
+	KUNIT_CASE(search_forgets_empty_levels),
 	KUNIT_CASE(forward_counts_what_moved),
 	KUNIT_CASE(lower_by_two_levels_costs_more),
 	KUNIT_CASE(slice_of_two_moves_one_of_these),

@@ -303,6 +303,30 @@ static void evict_takes_all_once(struct kunit *test)
 	rig_exit(&rig);
 }
 
+/* As a walk begins: whatever is armed from then on is past. */
+static void all_leave_the_buckets(struct kunit *test)
+{
+	unsigned int slice = 100, i, n = 5;
+	struct rig rig;
+
+	rig_init(&rig, test, "leave", 1, 16, 1000, n);
+	for (i = 0; i < n - 1; i++)
+		rig_add(&rig, i, 1005 + (i << 5 * i));
+	tw_wheel_begin_displace(&rig.w);
+	rig_audit(&rig);
+	rig_add(&rig, n - 1, TWHEEL_NEVER);
+	while (rig.w.displaced)
+		tw_wheel_displace(&rig.w, &slice);
+	rig_audit(&rig);
+	KUNIT_EXPECT_EQ(test, rig.w.active, 0);
+	for (i = 0; i < n; i++) {
+		KUNIT_ASSERT_FALSE(test, tw_list_empty(&rig.w.due));
+		rig_timer_of(tw_wheel_evict(&rig.w))->pending = false;
+	}
+	KUNIT_EXPECT_NULL(test, tw_wheel_evict(&rig.w));
+	rig_exit(&rig);
+}
+
 /* What a step of the clock leaves half done is in order. */
 
 static void back_again_wakes_again(struct kunit *test)
@@ -502,6 +526,7 @@ static struct kunit_case round_cases[] = {
 	KUNIT_CASE(round_leaves_none_behind),
 	KUNIT_CASE(extension_beats_the_claim),
 	KUNIT_CASE(evict_takes_all_once),
+	KUNIT_CASE(all_leave_the_buckets),
 	KUNIT_CASE(empty_wheel_goes_back_asleep),
 	KUNIT_CASE(pass_moves_to_its_tick),
 	KUNIT_CASE(back_again_wakes_again),
