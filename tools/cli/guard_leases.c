@@ -153,8 +153,7 @@ static void lease_arm_main(struct leases *leases, uint64_t timeout_ns)
 	uint64_t tick;
 	__u64 word;
 
-	leases->main.timeout_ns = timeout_ns;
-	tick = twheel_guard_lease_tick(&leases->main);
+	tick = twheel_guard_lease_tick(&leases->main, timeout_ns);
 	word = lease_word(leases, 0);
 	do {
 		if (main->owner && !twheel_guard_is_pending(word))
@@ -186,7 +185,6 @@ void leases_begin(struct leases *leases, const struct group *group, int signal, 
 	main->timeout_ns = leases->timeout_ns;
 	main->fed_ns = leases->looked_ns;
 	main->deadline_ns = leases->looked_ns + leases->start_ns;
-	leases->main.timeout_ns = leases->timeout_ns;
 	strcpy(slot->name, main->name);
 	slot->owner = main->owner;
 	slot->timeout_ns = leases->timeout_ns;
@@ -421,10 +419,10 @@ bool leases_set_timeout(struct leases *leases, uint64_t timeout_ns)
 	leases->known[0].timeout_ns = timeout_ns;
 	/* Where it was longer before, the next feed may give an earlier deadline. */
 	leases->known[0].fed_ns = clock_now(leases->clock);
-	__atomic_store_n(&leases->memory->slots[0].timeout_ns, timeout_ns, __ATOMIC_RELAXED);
-	/* A feed may be on its way that knows of a longer one. */
+	/* Before feeds count for longer. One may be on its way that knows of a longer one. */
 	if (timeout_ns > leases->most_ns)
 		lease_bound_main(leases, timeout_ns);
+	__atomic_store_n(&leases->memory->slots[0].timeout_ns, timeout_ns, __ATOMIC_RELEASE);
 	lease_arm_main(leases, timeout_ns);
 	return true;
 }

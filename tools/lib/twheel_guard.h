@@ -86,7 +86,10 @@ struct twheel_guard_memory {
 	struct twheel_guard_slot slots[TWHEEL_GUARD_LEASES];
 };
 
-/* A lease. Its fields are private. One that is all zeros is fed without effect. */
+/*
+ * A lease. Its fields are private. One that is all zeros is fed without effect. The main one has no
+ * timeout here: that in memory may change.
+ */
 struct twheel_guard_lease {
 	struct twheel_cell *cell;
 	struct twheel_guard_slot *slot;
@@ -226,7 +229,6 @@ static inline int twheel_guard_open(struct twheel_guard *guard)
 	cells = TWHEEL_CAST(char *, cells) + memory->cells_offset;
 	found.main.cell = TWHEEL_CAST(struct twheel_cell *, cells);
 	found.main.slot = &memory->slots[0];
-	found.main.timeout_ns = memory->slots[0].timeout_ns;
 	found.main.base_ns = TWHEEL_GUARD_TICK - 1 - memory->origin_ns;
 	found.main.clock = TWHEEL_CAST(clockid_t, memory->clock);
 	*guard = found;
@@ -248,10 +250,18 @@ static inline int twheel_guard_lease_has(const struct twheel_guard_lease *lease)
 	return lease->cell && __atomic_load_n(lease->opener, __ATOMIC_RELAXED);
 }
 
-/* Private: the tick of a deadline that is a timeout from now. */
-static inline __u64 twheel_guard_lease_tick(const struct twheel_guard_lease *lease)
+/* Private: for how long a feed counts now. */
+static inline uint64_t twheel_guard_lease_timeout(const struct twheel_guard_lease *lease)
 {
-	return (twheel_guard_now(lease->clock) + lease->base_ns + lease->timeout_ns) >>
+	return lease->timeout_ns ? lease->timeout_ns :
+	       __atomic_load_n(&lease->slot->timeout_ns, __ATOMIC_RELAXED);
+}
+
+/* Private: the tick of a deadline that is a timeout from now. */
+static inline __u64 twheel_guard_lease_tick(const struct twheel_guard_lease *lease,
+					    uint64_t timeout_ns)
+{
+	return (twheel_guard_now(lease->clock) + lease->base_ns + timeout_ns) >>
 	       TWHEEL_GUARD_TICK_SHIFT;
 }
 
@@ -289,7 +299,7 @@ static inline void twheel_guard_submit(int device, uint32_t number)
 static inline void twheel_guard_lease_arm(const struct twheel_guard_lease *lease, uint32_t number,
 					  uint32_t generation)
 {
-	__u64 tick = twheel_guard_lease_tick(lease);
+	__u64 tick = twheel_guard_lease_tick(lease, lease->timeout_ns);
 
 	__atomic_store_n(&lease->cell->word,
 			 twheel_cell_word(generation, TWHEEL_CELL_PENDING, tick), __ATOMIC_SEQ_CST);
@@ -354,11 +364,10 @@ static inline int twheel_guard_lease_open(const struct twheel_guard *guard,
 }
 
 /* Private: whether the deadline in a word has passed, where a feed now would have it at @tick. */
-static inline int twheel_guard_is_over(const struct twheel_guard_lease *lease, __u64 word,
-				       __u64 tick)
+static inline int twheel_guard_is_over(__u64 word, __u64 tick, uint64_t timeout_ns)
 {
 	/* Both were rounded, so this is up to two ticks late. */
-	__u64 now = tick - (lease->timeout_ns >> TWHEEL_GUARD_TICK_SHIFT) - 2;
+	__u64 now = tick - (timeout_ns >> TWHEEL_GUARD_TICK_SHIFT) - 2;
 
 	return TWHEEL_CAST(int64_t, (now << TWHEEL_CELL_TICKS_SHIFT) -
 			   (word >> TWHEEL_CELL_TICKS_SHIFT << TWHEEL_CELL_TICKS_SHIFT)) > 0;
@@ -368,10 +377,12 @@ static inline int twheel_guard_is_over(const struct twheel_guard_lease *lease, _
 static inline void twheel_guard_lease_feed(const struct twheel_guard_lease *lease)
 {
 	__u64 word, tick, next;
+	uint64_t timeout_ns;
 
 	if (!twheel_guard_lease_has(lease))
 		return;
-	tick = twheel_guard_lease_tick(lease);
+	timeout_ns = twheel_guard_lease_timeout(lease);
+	tick = twheel_guard_lease_tick(lease, timeout_ns);
 	next = twheel_cell_word(TWHEEL_GUARD_FED, TWHEEL_CELL_PENDING, tick);
 	word = __atomic_load_n(&lease->cell->word, __ATOMIC_SEQ_CST);
 	do {
@@ -382,7 +393,7 @@ static inline void twheel_guard_lease_feed(const struct twheel_guard_lease *leas
 		    twheel_cell_generation(word) != TWHEEL_GUARD_START)
 			return;
 		/* Others rely on the end of such a lease, whether or not the guard has seen it. */
-		if (lease->clock == CLOCK_BOOTTIME && twheel_guard_is_over(lease, word, tick))
+		if (lease->clock == CLOCK_BOOTTIME && twheel_guard_is_over(word, tick, timeout_ns))
 			return;
 	} while (!twheel_guard_replace(lease->cell, &word, next));
 	/* Only the main lease has such a word. */
@@ -423,8 +434,8 @@ static inline int64_t twheel_guard_lease_left(const struct twheel_guard_lease *l
 	/* Its tick may be that much after what was meant. */
 	left = twheel_guard_ahead(word, lease->base_ns + TWHEEL_GUARD_TICK - 1,
 				  twheel_guard_now(lease->clock));
-	return twheel_guard_is_pending(word) && left <= TWHEEL_CAST(int64_t, lease->timeout_ns) ?
-	       left : 0;
+	return twheel_guard_is_pending(word) &&
+	       left <= TWHEEL_CAST(int64_t, twheel_guard_lease_timeout(lease)) ? left : 0;
 }
 
 /** twheel_guard_lease_close() - end the watch over it; what it was for need not live any more */

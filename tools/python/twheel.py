@@ -627,7 +627,7 @@ class Timeouts:
 class _Lease(ctypes.Structure):
     """struct twheel_guard_lease, and struct twheel_guard, which begins with one"""
     _fields_ = [("cell", _pointer), ("slot", _pointer), ("opener", ctypes.POINTER(ctypes.c_uint)),
-                ("timeout_ns", _u64), ("rest", _u64 * 12)]
+                ("rest", _u64 * 13)]
 
 
 _lease = ctypes.POINTER(_Lease)
@@ -696,7 +696,10 @@ class _Beat:
         lease = self._lease
         if lease:
             lease.feed()
-            self._handle = self._loop.call_later(lease._lease.timeout_ns / 4e9, self._go_on)
+            # That is the timeout, unless the lease has run out.
+            left = lease.left()
+            if left > 0:
+                self._handle = self._loop.call_later(left / 4, self._go_on)
 
     def cancel(self):
         if self._handle:

@@ -12,7 +12,7 @@ import guard_rig
 TWHEEL = os.path.abspath(sys.argv[1])
 
 BEGIN = """
-import asyncio, errno, os, sys, time, twheel
+import asyncio, errno, os, socket, sys, time, twheel
 guard = twheel.Guard()
 def feeds(seconds, *leases):
     end = time.monotonic() + seconds
@@ -117,6 +117,37 @@ else:
 """)
 
 
+def a_message_changes_the_timeout():
+    """Feeds by memory count for that, and so does left(), in a guard that was found before."""
+    run(0, "", """
+name = os.environ["NOTIFY_SOCKET"]
+name = chr(0) + name[1:] if name[0] == "@" else name
+def wants(timeout):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+        to.sendto(b"WATCHDOG_USEC=%d" % (timeout * 1000000), name)
+    end = time.monotonic() + 60
+    while not timeout / 2 < guard.left() <= timeout:
+        guard.feed()
+        time.sleep(0.001)
+        assert time.monotonic() < end, guard.left()
+guard.feed()
+wants(90)
+time.sleep(3)
+guard.feed()
+assert guard.left() > 60
+wants(4)
+feeds(9, guard)
+assert 0 < guard.left() <= 4
+wants(20)
+async def serve():
+    beat = guard.watch_loop()
+    await asyncio.sleep(4)
+    assert guard.left() > 10
+    beat.cancel()
+asyncio.run(serve())
+""")
+
+
 def what_is_refused():
     run(0, "", """
 raises(ValueError, guard.lease, "short", 1.9)
@@ -147,6 +178,7 @@ with guard.lease("x", 1) as lease:
 
 
 TESTS = (it_feeds, what_hangs_is_acted_upon, a_loop_that_is_blocked_is_found,
-         a_watch_ends_by_cancel, a_child_does_not_feed_for_its_parent, what_is_refused)
+         a_watch_ends_by_cancel, a_child_does_not_feed_for_its_parent,
+         a_message_changes_the_timeout, what_is_refused)
 
 guard_rig.run(TESTS)
