@@ -171,7 +171,9 @@ check_library() {
 
 # Sizes, numbers and functions are those that existing programs rely on.
 check_abi() {
-	python3 tools/style/abi.py --self-test && python3 tools/style/abi.py tools/lib/abi.txt
+	python3 tools/style/abi.py --self-test && python3 tools/style/abi.py tools/lib/abi.txt &&
+		python3 tools/style/syz.py tools/test/fuzz/twheel.txt include/uapi/linux/twheel.h \
+			tools/lib/abi.txt
 }
 
 # Each script from its own folder, so that shellcheck finds the files it sources. Single
