@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # series.sh OUT TREE: twheel for the kernel source TREE as a series of patches. They are put
-# into the folder OUT, for git am and for a mailing list. TREE is only read. The author of
-# the patches is the user that git is configured for.
+# into the folder OUT, for git am and for a mailing list. TREE is only read. Their
+# author, who maintains the files, is the user that git is configured for.
 #
 # No patch breaks the build: the one that adds the configuration is the first that builds
 # anything. Each adds what it brings to MAINTAINERS.
@@ -100,11 +100,10 @@ after() {
 }
 
 # maintain PATTERN...: the files of the entry in MAINTAINERS, which is made anew
-maintainer=$(sed -n 's/^Maintainer: //p' "$source/debian/control")
 maintain() {
 	git show "$base:MAINTAINERS" > MAINTAINERS
 	{
-		printf 'TIMING WHEEL FOR VERY MANY TIMEOUTS\nM:\t%s\nS:\tMaintained\n' "$maintainer"
+		printf 'TIMING WHEEL FOR VERY MANY TIMEOUTS\nM:\t%s\nS:\tMaintained\n' "${identity%> *}>"
 		printf 'F:\t%s\n' "$@" | LC_ALL=C sort
 		echo
 	} > "$work/entry"
@@ -157,8 +156,8 @@ interrupts.
 
 A pass of the expiry is bounded in time. It goes on at a freshly read now:
 an hrtimer that restarts itself at "now" from its callback would not leave
-the loop of the hrtimer core. A callback runs without a lock of the wheel, in
-softirq or in a workqueue.
+the loop of the hrtimer core. A callback runs without a lock of the wheel,
+in softirq or in a workqueue.
 
 A wheel has one base, or one for each CPU, where arming is local. Each call
 says what has happened in what it returns. Periods and idle watches are
