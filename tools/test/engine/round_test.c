@@ -404,6 +404,42 @@ static void back_between_slices(struct kunit *test)
 	rig_exit(&rig);
 }
 
+/* A round has found timers due. Then it gets an earlier target: what is later waits again. */
+static void back_within_a_round(struct kunit *test)
+{
+	unsigned int slice = 100, displaced;
+	struct rig rig;
+
+	for (displaced = 0; displaced < 2; displaced++) {
+		rig_init(&rig, test, "within a round", 1, 16, 1000, 3);
+		rig_add(&rig, 0, 1060);
+		rig_add(&rig, 1, 1060);
+		tw_wheel_begin_round(&rig.w, true);
+		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 1060, &slice), TW_ADVANCE_DUE);
+		KUNIT_EXPECT_EQ(test, rig.w.now, 1060);
+		KUNIT_EXPECT_PTR_EQ(test, rig_pop(&rig.w, &slice), &rig.timers[0].node);
+		rig.timers[0].pending = false;
+		if (displaced) {
+			rig_add(&rig, 2, 5000);
+			tw_wheel_move_back(&rig.w, 1058);
+		}
+		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 1055, &slice), TW_ADVANCE_DUE);
+		KUNIT_EXPECT_TRUE_MSG(test, !rig_pop(&rig.w, &slice), "early");
+		rig_audit(&rig);
+		KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), 1055);
+		rig.served = 1055;
+		rig.stepped = true;
+		rig_order_forget(&rig);
+		rig_run(&rig, 1059);
+		KUNIT_EXPECT_EQ(test, rig.fired, 0);
+		rig_run(&rig, 1060);
+		KUNIT_EXPECT_EQ(test, rig.fired, 1);
+		rig_follow(&rig, 5000);
+		KUNIT_EXPECT_EQ(test, rig.fired, 1 + displaced);
+		rig_exit(&rig);
+	}
+}
+
 static void back_forgets_what_was_quiet(struct kunit *test)
 {
 	unsigned int i, n = 10, slice = 100;
@@ -532,6 +568,7 @@ static struct kunit_case round_cases[] = {
 	KUNIT_CASE(back_again_wakes_again),
 	KUNIT_CASE(back_again_is_due_no_more),
 	KUNIT_CASE(back_between_slices),
+	KUNIT_CASE(back_within_a_round),
 	KUNIT_CASE(back_forgets_what_was_quiet),
 	KUNIT_CASE(crowd_needs_the_end_of_a_block),
 	KUNIT_CASE(forward_makes_a_crowd),
