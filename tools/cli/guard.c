@@ -43,6 +43,9 @@
 #define MS		1000000ULL
 #define TIMEOUT_LEAST	(10 * MS)
 
+/* What a thread needs, and more. */
+#define THREAD_STACK	(256 * 1024)
+
 /* How soon it is looked again whether all that was killed is gone: later and later. */
 #define KILL_AGAIN_FIRST	(10 * MS)
 #define KILL_AGAIN_LAST		(1000 * MS)
@@ -122,6 +125,17 @@ static const char *signal_text(int number, char *text, size_t size)
 	return text;
 }
 
+bool guard_begin_thread(pthread_t *thread, void *(*run)(void *argument), void *argument)
+{
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, THREAD_STACK);
+	errno = pthread_create(thread, &small, run, argument);
+	pthread_attr_destroy(&small);
+	return !errno;
+}
+
 /*
  * An ignored signal stays ignored, here and by the command. What a terminal sends reaches the
  * command by itself, as that is in the same process group.
@@ -166,13 +180,14 @@ static void guard_set_environment(const struct guard *guard)
 	setenv("WATCHDOG_PID", number, 1);
 }
 
-/* In the child. It is a command when the guard has closed the other end of the pipe. */
+/* In the child. It is a command when the guard says so by the pipe. */
 _Noreturn static void guard_become_command(const struct guard *guard, int go, char **argv)
 {
 	char none;
 
-	if (read(go, &none, 1) < 0)
-		err(STATUS_GUARD_FAILED, "pipe");
+	/* Without a guard there is no command. */
+	if (read(go, &none, 1) != 1)
+		_exit(STATUS_GUARD_FAILED);
 	guard_set_environment(guard);
 	fcntl(guard->leases.fd, F_SETFD, 0);
 	/* What is in memory was written after this process was made. */
@@ -232,6 +247,15 @@ static void guard_introduce(const struct guard *guard, const char *favours)
 	      place, (int)getpid(), favours, survives);
 }
 
+/* There is no command yet. */
+_Noreturn static void guard_fail(struct guard *guard, const char *what)
+{
+	warn("%s", what);
+	group_remove(&guard->group);
+	notify_end(&guard->notify);
+	exit(STATUS_GUARD_FAILED);
+}
+
 static void guard_start(struct guard *guard, char **argv)
 {
 	const char *favours;
@@ -245,14 +269,12 @@ static void guard_start(struct guard *guard, char **argv)
 	    !leases_create(&guard->leases, guard->clock, guard->timeout_ns, guard->start_ns,
 			   !guard->no_device))
 		err(STATUS_GUARD_FAILED, "guard");
-	notify_create(&guard->notify);
+	if (!notify_create(&guard->notify))
+		warn("no folder for NOTIFY_SOCKET, which the command goes without");
 	group_create(&guard->group);
 	main = fork();
-	if (main < 0) {
-		warn("fork");
-		group_remove(&guard->group);
-		exit(STATUS_GUARD_FAILED);
-	}
+	if (main < 0)
+		guard_fail(guard, "fork");
 	if (!main) {
 		close(go[1]);
 		guard_become_command(guard, go[0], argv);
@@ -260,10 +282,18 @@ static void guard_start(struct guard *guard, char **argv)
 	guard->command = main;
 	group_join(&guard->group, main);
 	leases_begin(&guard->leases, &guard->group, guard->signal, guard->grace_ns);
+	/* Threads must not be favoured. */
+	if (!notify_begin(&guard->notify, &guard->leases.main)) {
+		kill(main, SIGKILL);
+		waitpid(main, NULL, 0);
+		guard_fail(guard, "thread");
+	}
 	favours = guard_favour_itself();
 	/* From then on, whoever reads this may hang. */
 	if (guard->verbose)
 		guard_introduce(guard, favours);
+	if (write(go[1], "", 1) < 0)
+		warn("pipe");
 	close(go[0]);
 	close(go[1]);
 }
@@ -277,7 +307,7 @@ static void guard_wait(const struct guard *guard, uint64_t until)
 	struct pollfd files[] = {
 		{ .fd = guard->timer, .events = POLLIN },
 		{ .fd = guard->signals, .events = POLLIN },
-		{ .fd = guard->notify.fd, .events = POLLIN },
+		{ .fd = guard->notify.notices[0], .events = POLLIN },
 	};
 
 	timerfd_settime(guard->timer, TFD_TIMER_ABSTIME, &when, NULL);
@@ -296,15 +326,12 @@ static void guard_pass_signals(const struct guard *guard)
 
 static void guard_take_notices(struct guard *guard)
 {
-	struct notice notice = { };
+	struct notice notice;
 
-	if (guard->notify.fd < 0)
+	if (!notify_read(&guard->notify, &notice))
 		return;
-	notify_read(&guard->notify, &notice);
 	if (notice.timeout_ns && !leases_set_timeout(&guard->leases, notice.timeout_ns))
 		guard->refused = true;
-	if (notice.feed)
-		leases_feed(&guard->leases);
 	if (notice.trigger)
 		guard->triggered = true;
 }
@@ -404,6 +431,7 @@ static void guard_watch(struct guard *guard)
 	}
 	leases_end(&guard->leases);
 	group_remove(&guard->group);
+	notify_end(&guard->notify);
 }
 
 /* Only now, as standard error may be a pipe that nobody reads. */

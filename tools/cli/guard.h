@@ -7,6 +7,7 @@
 #ifndef TWHEEL_CLI_GUARD_H
 #define TWHEEL_CLI_GUARD_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,9 @@ struct group;
 
 /* A descriptor in the place of @low: shells have the lower ones for redirections. */
 int guard_high_descriptor(int low);
+
+/* A thread with a small stack, as the guard locks its memory. False: errno says why. */
+bool guard_begin_thread(pthread_t *thread, void *(*run)(void *argument), void *argument);
 
 /**
  * struct kernel - the file of /dev/twheel that acts when leases run out
@@ -117,9 +121,6 @@ const struct lease *leases_acted(struct leases *leases);
 /* The kernel does nothing any more. */
 void leases_end(struct leases *leases);
 
-/* Feed the main lease, as the command would. */
-void leases_feed(struct leases *leases);
-
 /* Another timeout for the main lease. False, and no change, if it is too short. */
 bool leases_set_timeout(struct leases *leases, uint64_t timeout_ns);
 
@@ -147,9 +148,6 @@ void group_create(struct group *group);
 /* Move the command there, before it begins. */
 void group_join(struct group *group, pid_t main);
 
-/* Whether a process is of the group. */
-bool group_has(pid_t pid);
-
 /* Collect those that have ended. True if the command is one, with its status. */
 bool group_reap(struct group *group, int *status);
 
@@ -163,33 +161,45 @@ void group_remove(struct group *group);
 /**
  * struct notify - a service manager for the command, and what is passed on to the guard's own
  * @fd: the socket that the command knows; -1: there is none
- * @name: its name, for NOTIFY_SOCKET
+ * @name: its path, for NOTIFY_SOCKET; alone in a folder
  * @up: the socket of the guard's own manager; -1: there is none
  * @feed_ns: how often the manager wants to hear of the guard; 0: it does not
  * @fed_ns: when it has
  * @lost: messages that could not be passed on
+ * @main: the lease that messages feed
+ * @notices: the pipe by which the guard gets the rest; -1: nobody writes to it
+ * @ends: no message is waited for any more
  */
 struct notify {
 	int fd;
-	char name[110];
+	char name[108];
 	int up;
 	uint64_t feed_ns;
 	uint64_t fed_ns;
 	uint64_t lost;
+	const struct twheel_guard_lease *main;
+	int notices[2];
+	bool ends;
 };
 
-/** struct notice - what messages say that is for the guard */
+/** struct notice - what a message says that is for the guard */
 struct notice {
 	bool feed;
 	bool trigger;
 	uint64_t timeout_ns;	/* 0: nothing */
 };
 
-/* Before the command's environment is made: that has other sockets. */
-void notify_create(struct notify *notify);
+/* Before the command's environment is made. False: there is no place for the socket. */
+bool notify_create(struct notify *notify);
 
-/* Read some messages, and pass on what is in them for the guard's manager. */
-void notify_read(struct notify *notify, struct notice *notice);
+/* Read messages, feed @main, and pass on what the guard's manager has to know, in a thread. */
+bool notify_begin(struct notify *notify, const struct twheel_guard_lease *main);
+
+/* What messages say that is for the guard. False: nothing more. */
+bool notify_read(const struct notify *notify, struct notice *notice);
+
+/* The last messages are passed on, and the socket is removed. */
+void notify_end(struct notify *notify);
 
 /* Tell the manager that the guard runs, if it is time. When it is next. */
 uint64_t notify_alive(struct notify *notify, uint64_t now);

@@ -43,15 +43,6 @@ static pid_t process_parent(pid_t pid)
 	return end && strlen(end) > 4 ? atoi(end + 4) : 0;
 }
 
-bool group_has(pid_t pid)
-{
-	const pid_t self = getpid();
-
-	while (pid > 1 && pid != self)
-		pid = process_parent(pid);
-	return pid == self;
-}
-
 /* Where the hierarchy of cgroup2 is mounted as a whole. */
 static bool cgroup_mount(char *path, size_t size)
 {

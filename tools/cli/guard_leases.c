@@ -407,11 +407,6 @@ const struct lease *leases_acted(struct leases *leases)
 	return leases_have_kernel(leases) ? leases_look(leases, clock_now(leases->clock)) : NULL;
 }
 
-void leases_feed(struct leases *leases)
-{
-	twheel_guard_lease_feed(&leases->main);
-}
-
 bool leases_set_timeout(struct leases *leases, uint64_t timeout_ns)
 {
 	if (timeout_ns < leases->timeout_ns || timeout_ns > TWHEEL_GUARD_TIMEOUT_MAX)

@@ -4,9 +4,15 @@
  * manager. What the guard does itself is taken out: the watchdog, and MAINPID, as the main
  * process of a service is the guard. All else goes on to the guard's own manager, with the
  * descriptors. To that, the guard is a service with a watchdog: it is watched as it watches.
+ *
+ * A message may have a descriptor whose close() waits. So messages have a thread of their own, and
+ * if that waits, nothing else does. It is no process, as a manager may only hear the main one of
+ * a service. It feeds as a program does, and the guard gets the rest by a pipe.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +22,9 @@
 
 #include "guard.h"
 
-/* How many messages are read before the leases are looked at. */
-#define NOTICES_MOST	64
+#define NOTIFY_FILE	"/notify"
+/* How long the last messages may take when the command has ended. */
+#define NOTIFY_END_MS	1000
 /* The kernel's own limits: descriptors in a message; systemd's: its length. */
 #define NOTICE_FDS	253
 #define NOTICE_MOST	4096
@@ -56,32 +63,49 @@ static uint64_t notify_interval(void)
 	return strtoull(usec, NULL, 10) / 4 * 1000;
 }
 
-/* A socket in the abstract namespace, whose name the kernel chooses: no file is left behind. */
-void notify_create(struct notify *notify)
+/*
+ * Give the socket a name in a folder of its own there, which no other user may enter. An abstract
+ * name would be for all to send to: /proc/net/unix shows it.
+ */
+static bool notify_bind(struct notify *notify, const char *parent)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	socklen_t length = sizeof(sa_family_t);
-	const int on = 1;
+	char *path = name.sun_path;
+	size_t size = sizeof(name.sun_path) - strlen(NOTIFY_FILE), length;
+
+	if (!parent || *parent != '/' ||
+	    snprintf(path, size, "%s/twheel-guard-XXXXXX", parent) >= (int)size || !mkdtemp(path))
+		return false;
+	length = strlen(path);
+	strcpy(path + length, NOTIFY_FILE);
+	strcpy(notify->name, path);
+	if (!bind(notify->fd, (struct sockaddr *)&name, sizeof(name)))
+		return true;
+	path[length] = '\0';
+	rmdir(path);
+	return false;
+}
+
+bool notify_create(struct notify *notify)
+{
+	const char *const parents[] = {
+		geteuid() ? NULL : "/run", getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp",
+	};
+	size_t i;
 
 	notify->up = notify_open_up();
 	notify->feed_ns = notify->up >= 0 ? notify_interval() : 0;
-	notify->fed_ns = 0;
-	notify->lost = 0;
-	notify->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	notify->notices[0] = -1;
+	notify->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (notify->fd < 0)
-		return;
-	if (!setsockopt(notify->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) &&
-	    !bind(notify->fd, (struct sockaddr *)&name, length)) {
-		length = sizeof(name);
-		if (!getsockname(notify->fd, (struct sockaddr *)&name, &length)) {
-			length -= offsetof(struct sockaddr_un, sun_path);
-			snprintf(notify->name, sizeof(notify->name), "@%.*s", (int)length - 1,
-				 name.sun_path + 1);
-			return;
-		}
+		return false;
+	for (i = 0; i < sizeof(parents) / sizeof(*parents); i++) {
+		if (notify_bind(notify, parents[i]))
+			return true;
 	}
 	close(notify->fd);
 	notify->fd = -1;
+	return false;
 }
 
 /* Whether the guard does what the line says, which it notes. */
@@ -124,60 +148,33 @@ static void notify_send(struct notify *notify, struct msghdr *message)
 	message->msg_namelen = 0;
 	/* A manager that does not read must not stop the guard. */
 	if (sendmsg(notify->up, message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		notify->lost++;
+		__atomic_fetch_add(&notify->lost, 1, __ATOMIC_RELAXED);
 }
 
-/* The process that has sent it, and its descriptors, which are moved to the begin of @control. */
-static pid_t notice_sender(struct msghdr *message, int *fds, size_t *count)
+/* Do what a message says, and pass on the rest, with the descriptors that came with it. */
+static void notice_serve(struct notify *notify, struct msghdr *message, char *text)
 {
-	struct cmsghdr *part;
-	struct ucred sender = { .pid = 0 };
+	struct notice notice = { };
+	size_t length = notice_filter(&notice, text);
 
-	*count = 0;
-	for (part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
-		size_t length = part->cmsg_len - CMSG_LEN(0);
-
-		if (part->cmsg_level != SOL_SOCKET)
-			continue;
-		if (part->cmsg_type == SCM_CREDENTIALS && length == sizeof(sender)) {
-			memcpy(&sender, CMSG_DATA(part), length);
-		} else if (part->cmsg_type == SCM_RIGHTS) {
-			memcpy(fds, CMSG_DATA(part), length);
-			*count = length / sizeof(int);
-		}
-	}
-	return sender.pid;
-}
-
-/* Pass on so much of a message, with its descriptors. The credentials are the guard's own. */
-static void notice_pass(struct notify *notify, struct msghdr *message, size_t length,
-			const int *fds, size_t count)
-{
-	struct cmsghdr *part = message->msg_control;
-
+	/* Such a pipe takes it whole or not at all. If it is full, the guard does not run. */
+	if ((notice.trigger || notice.timeout_ns) &&
+	    write(notify->notices[1], &notice, sizeof(notice)) < 0)
+		__atomic_fetch_add(&notify->lost, 1, __ATOMIC_RELAXED);
+	if (notice.feed)
+		twheel_guard_lease_feed(notify->main);
 	if (notify->up < 0 || !length)
 		return;
 	message->msg_iov->iov_len = length;
-	if (count) {
-		part->cmsg_level = SOL_SOCKET;
-		part->cmsg_type = SCM_RIGHTS;
-		part->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(part), fds, count * sizeof(int));
-		message->msg_controllen = CMSG_SPACE(count * sizeof(int));
-	} else {
-		message->msg_control = NULL;
-		message->msg_controllen = 0;
-	}
 	notify_send(notify, message);
 }
 
-/* One message. False: there is none. */
-static bool notify_read_one(struct notify *notify, struct notice *notice)
+/* One message. False: that was the last one. */
+static bool notify_read_one(struct notify *notify)
 {
 	static union {
 		struct cmsghdr first;
-		char bytes[CMSG_SPACE(sizeof(struct ucred)) +
-			   CMSG_SPACE(NOTICE_FDS * sizeof(int))];
+		char bytes[CMSG_SPACE(NOTICE_FDS * sizeof(int))];
 	} control;
 	static char text[NOTICE_MOST + 1];
 	struct iovec part = { .iov_base = text, .iov_len = NOTICE_MOST };
@@ -187,28 +184,69 @@ static bool notify_read_one(struct notify *notify, struct notice *notice)
 	};
 	int fds[NOTICE_FDS];
 	ssize_t length;
-	size_t count;
-	pid_t sender;
+	size_t count = 0;
 
-	length = recvmsg(notify->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	length = recvmsg(notify->fd, &message, MSG_CMSG_CLOEXEC);
+	if (length <= 0 && __atomic_load_n(&notify->ends, __ATOMIC_SEQ_CST))
+		return false;
 	if (length < 0)
-		return errno == EINTR;
-	sender = notice_sender(&message, fds, &count);
+		return true;
+	/* Descriptors are all that may come with it. */
+	if (message.msg_controllen) {
+		count = (control.first.cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds, CMSG_DATA(&control.first), count * sizeof(int));
+	}
 	text[length] = '\0';
-	if (!(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && sender && group_has(sender))
-		notice_pass(notify, &message, notice_filter(notice, text), fds, count);
+	if (!(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		notice_serve(notify, &message, text);
 	/* Who waits at a barrier sees that its descriptor is closed everywhere. */
 	while (count)
 		close(fds[--count]);
 	return true;
 }
 
-void notify_read(struct notify *notify, struct notice *notice)
+static void *notify_serve(void *argument)
 {
-	int i;
+	struct notify *notify = argument;
 
-	for (i = 0; i < NOTICES_MOST && notify_read_one(notify, notice); i++)
+	while (notify_read_one(notify))
 		;
+	close(notify->notices[1]);
+	return NULL;
+}
+
+bool notify_begin(struct notify *notify, const struct twheel_guard_lease *main)
+{
+	pthread_t thread;
+
+	if (notify->fd < 0)
+		return true;
+	notify->main = main;
+	return !pipe2(notify->notices, O_CLOEXEC | O_NONBLOCK) &&
+	       guard_begin_thread(&thread, notify_serve, notify);
+}
+
+bool notify_read(const struct notify *notify, struct notice *notice)
+{
+	return notify->notices[0] >= 0 &&
+	       read(notify->notices[0], notice, sizeof(*notice)) == sizeof(*notice);
+}
+
+void notify_end(struct notify *notify)
+{
+	struct pollfd file = { .fd = notify->notices[0], .events = POLLIN };
+	struct notice notice;
+
+	if (notify->fd < 0)
+		return;
+	__atomic_store_n(&notify->ends, true, __ATOMIC_SEQ_CST);
+	/* What has come is read before that is seen. */
+	shutdown(notify->fd, SHUT_RD);
+	while (file.fd >= 0 && poll(&file, 1, NOTIFY_END_MS) > 0 && notify_read(notify, &notice))
+		;
+	unlink(notify->name);
+	*strrchr(notify->name, '/') = '\0';
+	rmdir(notify->name);
 }
 
 uint64_t notify_alive(struct notify *notify, uint64_t now)

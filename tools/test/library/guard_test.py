@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -160,7 +161,8 @@ def nobody_reads_its_message():
         while True:
             os.write(writes, b"x" * 4096)
     os.set_blocking(writes, True)
-    process = subprocess.Popen([TWHEEL, "guard", *SHORT, "sh", "-c", "echo $$; exec sleep inf"],
+    process = subprocess.Popen([TWHEEL, "guard", *SHORT, "--start", "100s", "sh", "-c",
+                                'echo $$; exec "$0" hang', GUARDED],
                                stdout=subprocess.PIPE, stderr=writes, text=True)
     os.close(writes)
     command = int(process.stdout.readline())
@@ -285,8 +287,8 @@ name = os.environ["NOTIFY_SOCKET"]
 to = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 def say(*lines, fd=None):
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))] if fd else []
-    to.sendmsg(["\\n".join(lines).encode()], rights, 0, "\\0" + name[1:])
-assert name[0] == "@" and int(os.environ["WATCHDOG_PID"]) == os.getpid(), os.environ
+    to.sendmsg(["\\n".join(lines).encode()], rights, 0, name)
+assert int(os.environ["WATCHDOG_PID"]) == os.getpid(), os.environ
 """
 
 
@@ -311,15 +313,67 @@ while time.monotonic() < end:
 say("WATCHDOG_USEC=90000000"); say("WATCHDOG=1"); time.sleep(1)"""), 0)
     ended(service(*SHORT, code="""
 say("WATCHDOG_USEC=1000"); say("WATCHDOG=1"); time.sleep(1000)"""), 124, "was not taken")
-    # Who is not of the group says nothing.
-    process = service(*SHORT, code="print(name, flush=True); time.sleep(1000)")
-    other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    other.sendto(b"WATCHDOG=trigger", "\0" + process.stdout.readline()[1:-1])
-    other.close()
-    time.sleep(0.5)
-    assert process.poll() is None
-    process.terminate()
-    ended(process, -signal.SIGTERM)
+    # What has ended before the guard reads is heard.
+    ended(service(*LONG, code="""
+os.kill(os.getppid(), 19)
+if os.fork() == 0:
+    say("WATCHDOG=trigger")
+    os._exit(0)
+os.wait()
+os.kill(os.getppid(), 18)
+time.sleep(1000)
+"""), 124, "WATCHDOG=trigger came")
+
+
+def strangers_are_not_heard():
+    """The socket is in a folder that no other user may enter, and which is gone afterwards."""
+    with tempfile.TemporaryDirectory() as long:
+        os.chmod(long, 0o777)
+        for start in (started, unprivileged):
+            # The last one is too long for the name of a socket.
+            for parent in ({}, {"XDG_RUNTIME_DIR": long, "TMPDIR": "here"}, {"TMPDIR": long * 20}):
+                process = start("--timeout", "100s", "sh", "-c",
+                                'echo "$NOTIFY_SOCKET"; exec sleep inf',
+                                env=dict(os.environ, **parent))
+                name = process.stdout.readline()[:-1]
+                folder = os.path.dirname(name)
+                assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700, folder
+                if start is unprivileged and "XDG_RUNTIME_DIR" in parent and not os.getuid():
+                    assert os.path.dirname(folder) == long, folder
+                if start is started and not os.getuid():
+                    # What cannot find it cannot connect.
+                    other = subprocess.run(["cat", name], user=NOBODY, group=NOBODY,
+                                           extra_groups=[], cwd="/", stderr=subprocess.PIPE,
+                                           text=True)
+                    assert "Permission denied" in other.stderr, other
+                process.terminate()
+                ended(process, -signal.SIGTERM)
+                assert not os.path.exists(folder)
+        assert not os.listdir(long)
+
+
+def a_close_that_waits_holds_nothing_up():
+    """That of a connection whose peer reads nothing, while another lease runs out."""
+    ended(service(*LONG, code=f"""
+import struct
+listener = socket.create_server(("127.0.0.1", 0))
+mine = socket.create_connection(listener.getsockname())
+other, _ = listener.accept()
+os.set_inheritable(other.fileno(), True)
+mine.setblocking(False)
+try:
+    while True:
+        mine.send(bytes(65536))
+except BlockingIOError:
+    pass
+mine.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 100000))
+# The guard is to have the last descriptor.
+os.kill(os.getppid(), 19)
+say("FDSTORE=1", fd=mine.fileno())
+mine.close()
+os.kill(os.getppid(), 18)
+os.execv({GUARDED!r}, ["guarded", "leases"])
+"""), 124, "lease 'bad one' ran out")
 
 
 def messages_are_passed_on():
@@ -384,7 +438,8 @@ TESTS = (a_refusal_for_each_option, it_ends_as_the_command, what_feeds_is_left_a
          what_the_command_leaves_behind_is_killed, it_says_what_guards,
          the_lease_that_hangs_is_named, the_example_finds_its_worker, stray_writes_act,
          a_child_does_not_feed_for_its_parent, signals_are_passed_on, a_terminal_is_heard_once,
-         a_pause_is_forgiven, the_protocol_of_systemd_feeds,
+         a_pause_is_forgiven, the_protocol_of_systemd_feeds, strangers_are_not_heard,
+         a_close_that_waits_holds_nothing_up,
          messages_are_passed_on, a_guard_is_a_service_with_a_watchdog,
          a_manager_that_hangs_does_not_stop_it)
 
