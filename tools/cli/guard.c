@@ -7,8 +7,8 @@
  * deadline that it knows, or that one opened meanwhile can have. The command need not wake it.
  * When a lease has run out, the command gets a signal, and after the grace all that came of it is
  * killed. The kernel does that where it may, and the guard then sees that it has. The guard stands
- * outside of what it kills, touches no file and waits for nobody until that is done: its messages
- * come last.
+ * outside of what it kills, touches no file and waits for nobody until that is done. Threads do what
+ * may wait: they read messages, and say what has happened.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,8 @@ struct guard {
 	pid_t command;		/* its number, also when it has ended */
 	int status;		/* of the command, once it has ended */
 	char why[192];		/* it was acted upon; empty: it was not */
+	pthread_t teller;	/* says that, once it may be told */
+	sem_t told;
 	uint64_t kill_ns;	/* when all that is left is killed; till then NEVER: watch */
 	uint64_t kill_again_ns;	/* 0: nothing was killed yet */
 };
@@ -247,6 +250,18 @@ static void guard_introduce(const struct guard *guard, const char *favours)
 	      place, (int)getpid(), favours, survives);
 }
 
+/* Standard error may be a pipe that nobody reads. */
+static void *guard_tell_why(void *argument)
+{
+	struct guard *guard = argument;
+
+	while (sem_wait(&guard->told))
+		;
+	if (guard->why[0])
+		warnx("%s", guard->why);
+	return NULL;
+}
+
 /* There is no command yet. */
 _Noreturn static void guard_fail(struct guard *guard, const char *what)
 {
@@ -282,8 +297,10 @@ static void guard_start(struct guard *guard, char **argv)
 	guard->command = main;
 	group_join(&guard->group, main);
 	leases_begin(&guard->leases, &guard->group, guard->signal, guard->grace_ns);
+	sem_init(&guard->told, 0, 0);
 	/* Threads must not be favoured. */
-	if (!notify_begin(&guard->notify, &guard->leases.main)) {
+	if (!notify_begin(&guard->notify, &guard->leases.main) ||
+	    !guard_begin_thread(&guard->teller, guard_tell_why, guard)) {
 		kill(main, SIGKILL);
 		waitpid(main, NULL, 0);
 		guard_fail(guard, "thread");
@@ -417,7 +434,7 @@ static uint64_t guard_look(struct guard *guard, uint64_t now)
 
 static void guard_watch(struct guard *guard)
 {
-	uint64_t now;
+	uint64_t now, until;
 
 	for (;;) {
 		guard_pass_signals(guard);
@@ -427,27 +444,27 @@ static void guard_watch(struct guard *guard)
 			guard_end_watch(guard, now);
 		if (!guard->group.main && group_empty(&guard->group))
 			break;
-		guard_wait(guard, guard_look(guard, now));
+		until = guard_look(guard, now);
+		if (guard->why[0])
+			sem_post(&guard->told);
+		guard_wait(guard, until);
 	}
 	leases_end(&guard->leases);
 	group_remove(&guard->group);
 	notify_end(&guard->notify);
 }
 
-/* Only now, as standard error may be a pipe that nobody reads. */
-static void guard_tell(const struct guard *guard)
+/* What is known at the end only. It may wait now. */
+static void guard_tell(struct guard *guard)
 {
-	const char *killed = "";
-
+	sem_post(&guard->told);
+	pthread_join(guard->teller, NULL);
+	if (!guard->why[0] && guard->kill_again_ns)
+		warnx("the command has ended: all that was left is killed");
 	/* The kernel may have been the one. */
-	if (guard->kill_again_ns || (guard->why[0] && guard->group.killed))
-		killed = guard->signal == SIGKILL || !guard->why[0] ?
-			": all that was left is killed" :
-			", and after the grace all that was left was killed";
-	if (guard->why[0])
-		warnx("%s%s", guard->why, killed);
-	else if (guard->kill_again_ns)
-		warnx("the command has ended%s", killed);
+	else if (guard->kill_again_ns || (guard->why[0] && guard->group.killed))
+		warnx(guard->signal == SIGKILL ? "all that was left is killed" :
+		      "after the grace all that was left was killed");
 	if (guard->refused)
 		warnx("WATCHDOG_USEC was shorter than --timeout, and was not taken");
 	if (guard->notify.lost)

@@ -119,7 +119,7 @@ def what_does_not_feed_is_acted_upon():
     run(124, ": SIGABRT to process ", *SHORT, "sleep", "inf")
     run(124, ": SIGTERM to process ", *SHORT, "--signal", "SIGTERM", "sleep", "inf")
     run(124, ": SIGUSR1 to process ", *SHORT, "--signal", "10", GUARDED, "hang")
-    run(137, ": all that was left is killed", *SHORT, "--signal", "KILL", "sleep", "inf")
+    run(137, "twheel: all that was left is killed", *SHORT, "--signal", "KILL", "sleep", "inf")
     run(124, "", *SHORT, "--clock", "boottime", GUARDED, "hang")
     assert run(124, "", *SHORT, "--signal", "TERM", GUARDED, "lost") == "lost\n"
     # A handler has time for last words.
@@ -147,10 +147,20 @@ while :; do sleep 1; done
 def all_that_is_stubborn_is_killed():
     for start in (started, unprivileged):
         process = start(*SHORT, *SOON, "sh", "-c", STUBBORN)
-        pids = ended(process, 137, "and after the grace all that was left was killed").split()
+        pids = ended(process, 137, "after the grace all that was left was killed").split()
         assert len(pids) == 5, pids
         # None is left when the guard has ended, not later.
         assert not any(map(lives, pids)), pids
+
+
+def it_says_at_once_what_happens():
+    """The grace may be long."""
+    process = started(*SHORT, "--start", "100s", "sh", "-c",
+                      'trap "" ABRT; echo $$; exec "$0" hang', GUARDED)
+    command = int(process.stdout.readline())
+    assert "lease 'main' ran out" in process.stderr.readline()
+    os.kill(command, signal.SIGKILL)
+    ended(process, 137)
 
 
 def nobody_reads_its_message():
@@ -434,7 +444,7 @@ time.sleep(1000)
 
 TESTS = (a_refusal_for_each_option, it_ends_as_the_command, what_feeds_is_left_alone,
          what_does_not_feed_is_acted_upon, the_first_feed_may_take_longer,
-         all_that_is_stubborn_is_killed, nobody_reads_its_message,
+         all_that_is_stubborn_is_killed, it_says_at_once_what_happens, nobody_reads_its_message,
          what_the_command_leaves_behind_is_killed, it_says_what_guards,
          the_lease_that_hangs_is_named, the_example_finds_its_worker, stray_writes_act,
          a_child_does_not_feed_for_its_parent, signals_are_passed_on, a_terminal_is_heard_once,
