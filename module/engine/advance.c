@@ -75,10 +75,8 @@ static inline u64 level_first_bucket(const struct tw_wheel *w, unsigned int leve
 	unsigned int index;
 
 	index = wheel_find_bit(w->buckets.occupied, end, start);
-	if (index == end && start > base) {
-		end = start;
+	if (index == end && start > base)
 		index = wheel_find_bit(w->buckets.occupied, end, base);
-	}
 	return index < end ? from + ((index - start) & w->mask) : 0;
 }
 
@@ -294,7 +292,6 @@ static void wheel_restart(struct tw_wheel *w, u64 now)
 	w->quiet = 0;
 	w->horizon = now;
 	wheel_set_now(w, now);
-	tw_wheel_set_wake(w, w->wake);
 }
 
 /*
@@ -380,7 +377,8 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 	}
 	if (!tw_list_empty(&w->expiring))
 		return TW_ADVANCE_DUE;
-	if (target > w->now)
+	/* Also at the position: an older reading of the clock may have made less due. */
+	if (target >= w->now)
 		wheel_set_now(w, target);
 	return TW_ADVANCE_DONE;
 }
