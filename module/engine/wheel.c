@@ -91,8 +91,9 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 	w->mask = (4U << w->shift) - 1;
 	w->levels = tw_wheel_levels(w->shift, tw_top_bit(div64_u64(TWHEEL_NEVER, tick_ns) + 1));
 	w->nr = w->levels << w->shift << 2;
-	for (bit = 1; bit < ARRAY_SIZE(w->rows); bit++) {
-		unsigned int level = min(bit > 1 ? (bit - 2) / w->shift : 0, w->levels - 1);
+	/* The mask has three bits or more, so tw_wheel_find_row() finds none of the first two. */
+	for (bit = 2; bit < ARRAY_SIZE(w->rows); bit++) {
+		unsigned int level = min((bit - 2) / w->shift, w->levels - 1);
 		unsigned int span = level * w->shift;
 
 		w->rows[bit] = (struct tw_wheel_row) {
