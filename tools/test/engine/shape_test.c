@@ -45,6 +45,42 @@ static void shape_rounds_up(struct kunit *test)
 	}
 }
 
+/* Each bucket has a list and a bit, and the bits are whole words. */
+static void shape_takes_so_much_memory(struct kunit *test)
+{
+	struct tw_wheel w;
+
+	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, 1, 256), 0);
+	KUNIT_EXPECT_EQ(test, tw_wheel_bytes(&w), 8192 * sizeof(struct tw_list) + 1024);
+	/* 488 buckets */
+	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, 1, 2), 0);
+	KUNIT_EXPECT_EQ(test, tw_wheel_bytes(&w), 512 * sizeof(struct tw_list) + 64);
+}
+
+/* A timer is near if emptying its bucket may have to begin before the wake-up. */
+static void near_is_a_bucket_ahead(struct kunit *test)
+{
+	struct twheel_node *node;
+	struct rig rig;
+	u64 wake;
+
+	/* Bucket 5 of level 1 has ticks 80 to 95: it may have to be emptied from tick 64 on. */
+	for (wake = 64; wake < 66; wake++) {
+		rig_init(&rig, test, "near", 1, 16, 0, 2);
+		rig_add(&rig, 0, wake);
+		node = &rig.timers[1].node;
+		atomic64_set(&node->word, tw_word(95));
+		rig.timers[1].pending = true;
+		KUNIT_EXPECT_EQ(test, tw_wheel_enqueue(&rig.w, node, tw_word(95)), wake == 64);
+		if (wake == 65)
+			tw_wheel_enqueue_near(&rig.w, node);
+		rig_audit(&rig);
+		rig_follow(&rig, 95);
+		KUNIT_EXPECT_EQ(test, rig.fired, 2);
+		rig_exit(&rig);
+	}
+}
+
 /* From the beginning of time, the last deadline there is still has a bucket. */
 static void last_deadline_has_a_bucket(struct kunit *test)
 {
@@ -169,6 +205,8 @@ static void shape_forgets_the_one_before(struct kunit *test)
 static struct kunit_case shape_cases[] = {
 	KUNIT_CASE(shape_refuses),
 	KUNIT_CASE(shape_rounds_up),
+	KUNIT_CASE(shape_takes_so_much_memory),
+	KUNIT_CASE(near_is_a_bucket_ahead),
 	KUNIT_CASE(last_deadline_has_a_bucket),
 	KUNIT_CASE(division_is_exact),
 	KUNIT_CASE(shared_instants_are_round),
