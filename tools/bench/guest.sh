@@ -22,24 +22,6 @@ raise_limits() {
 	echo 4000000 > /proc/sys/fs/file-max
 }
 
-# number NAME: of the JSON that twheel load has printed
-number() {
-	sed -n "s/.*\"$1\":\([0-9]*\),.*/\1/p" /tmp/load
-}
-
-# reap PEER [OPTION]: does every timer fire exactly once, and none early?
-reap() {
-	peer=$1
-	shift
-	# Its status says the same as the counts below.
-	twheel load --count "$count" --json "$@" > /tmp/load 2> /tmp/progress
-	once=$(number fired)
-	wrong=$(($(number early) + $(number twice) + $(number never) +
-		$(number unknown)))
-	echo "none $peer reaped-once $count $once" > $out
-	echo "none $peer reaped-wrong $count $wrong" > $out
-}
-
 user_half() {
 	raise_limits
 	# Leases that act are for what is in control groups.
@@ -48,7 +30,6 @@ user_half() {
 	twheel bench --cost --count "$count" --rounds 1 > $out \
 		2> /dev/console || return
 	life "$count" 1 > $out || return
-	reap batch && reap cells --cells || return
 	device "$count" "$spread" > $out || return
 	twheel guard --timeout 1h -- device "$count" 0 feeds > $out
 }

@@ -65,7 +65,6 @@ OTHER = {
     "feed": "of twheel_guard_feed(), without its reading of the clock",
     "arm-long": "10 000 a second for 5 s or 60 s, 90 % cancelled, all that costs included",
 }
-REAPED = ("reaped-once", "reaped-wrong")
 MANY, HALF, SOME, FEW = 1000000, 500000, 100000, 1000
 # The goals of 1.0: see CONTRIBUTING.md for what a missed one means. Peer, delays (None: all but
 # one tick, and the worst counts), operation, how many are pending, and at most: times what another
@@ -197,7 +196,7 @@ def number(figure):
 def show(figures, mode, count, title, peers, against, only):
     """A figure for each peer, or a least and a median, and the ratios to some of them"""
     rows = [row for row in figures.rows(count, peers)
-            if (row[0] == only if only else row[0] != LIFE) and row[1] not in REAPED]
+            if (row[0] == only if only else row[0] != LIFE)]
     if not rows:
         return
     several = mode != "icount"
@@ -265,15 +264,6 @@ def judge_count(figures):
                           [many[0] / few[0]], f"with {grouped(counts[0])}")
 
 
-def judge_reaped(figures):
-    """Of the most there are, each timer fired once, and not early"""
-    for (delays, operation, count, peer), wrong in figures.samples.items():
-        if operation == "reaped-wrong" and count == figures.counts((peer,))[-1]:
-            once = figures.samples[delays, "reaped-once", count, peer]
-            yield goal_of(f"{peer}, {grouped(count)}", "lost, twice or early", 0,
-                          [max(count - min(once), 0) + max(wrong)], None)
-
-
 def show_goals(goals):
     print("\ngoals")
     for goal in goals:
@@ -301,8 +291,7 @@ def main():
             show(figures, mode, count, title, peers, against, only)
     if figures.load:
         show_machine(figures)
-    goals = [*judge(figures, mode), *judge_count(figures), *judge_reaped(figures)] \
-        if mode == "icount" else list(judge(figures, mode))
+    goals = [*judge(figures, mode), *(judge_count(figures) if mode == "icount" else ())]
     if goals:
         show_goals(goals)
     with open(out, "w") as file:
