@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Arrays of timers: twheel_arm_many() and twheel_cancel_many(). The race with all other
- * operations is in stress.c. life_module.c has one timer on every kind of wheel.
+ * operations is in ledger.c. life_module.c has one timer on every kind of wheel.
  */
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>

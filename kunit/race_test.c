@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Races on wheels of each kind, with books kept: see stress.h.
+ * Races on wheels of each kind, with books kept: see ledger.h.
  */
 #include <linux/cpumask.h>
 
@@ -11,7 +11,6 @@
 /* The sum over all CPUs, with two threads each. */
 #define RACE_ROUNDS	16000
 
-/* The callback of a timer never runs twice at a time. */
 static void race_run(struct kunit *test, const struct twheel_config *config,
 		     bool stop_amidst)
 {
@@ -19,7 +18,6 @@ static void race_run(struct kunit *test, const struct twheel_config *config,
 
 	stress_begin(test, &stress, config, RACE_ROUNDS / num_online_cpus(), true);
 	stress_end(test, &stress, stop_amidst);
-	KUNIT_EXPECT_EQ(test, atomic_read(&stress.overlaps), 0);
 }
 
 static void every_pair_balances(struct kunit *test)

@@ -12,7 +12,7 @@ tree=${TREE:-$ROOT}
 module=("$tree"/module/{clock,core/*,engine/*}.c)
 stub=("$core"/{stub,queue,machine,hotplug,memory}.c)
 mapfile -t suites < <(suite_files "$tree")
-suites+=("$tree"/kunit/{probe,tracer,life_module,smp,stress}.c
+suites+=("$tree"/kunit/{probe,tracer,life_module,smp,ledger,stress}.c
 	"$ROOT/tools/test/library/kunit.c" "$core/suites.c")
 flags=(-std=gnu11 -fno-strict-aliasing -Wall -Wno-unused -Wno-format-truncation
 	-I"$SCRATCH/headers" -I"$core" -I"$ROOT/tools/test/library" -include stub.h)

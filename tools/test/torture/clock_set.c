@@ -15,6 +15,7 @@
 #include <linux/kthread.h>
 #include <linux/math64.h>
 #include <linux/moduleparam.h>
+#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/suspend.h>
 #include <linux/timekeeping.h>
@@ -120,18 +121,18 @@ static void wall_pause_ms(unsigned int ms)
 }
 
 /*
- * Leave the clock as far back as it goes, until the watch would have called a timer
- * lost. A wheel that overlooks a step back is late only until the clock is where it was.
+ * Leave the clock as far back as it goes, until a lost timer would have been found. A wheel that
+ * overlooks a step back is late only until the clock is where it was.
  */
 static void wall_stay_back(void)
 {
-	unsigned int round;
+	unsigned int until;
 
 	wall_step(WALL_OFFSET_MAX - wall_offset);
 	wall_pause_ms(100);
 	wall_step(-2 * WALL_OFFSET_MAX);
-	round = watch_until();
-	while (watch_before(round) && !kthread_freezable_should_stop(NULL))
+	until = arenas_until();
+	while ((int)(arenas_lived() - until) < 0 && !kthread_freezable_should_stop(NULL))
 		wall_pause_ms(250);
 }
 
@@ -141,14 +142,14 @@ static int wall_walk(void *unused)
 
 	set_freezable();
 	while (!kthread_freezable_should_stop(NULL)) {
-		s64 by = torture_delay(8 + torture_random() % 24) + torture_random();
+		s64 by = get_random_u32();
 
-		if (torture_random() % 2)
+		if (get_random_u32() % 2)
 			by = -by;
 		if (abs(wall_offset + by) > WALL_OFFSET_MAX)
 			by = -wall_offset;
 		wall_step(by);
-		wall_pause_ms(20 + torture_random() % 200);
+		wall_pause_ms(20 + get_random_u32() % 200);
 		/* Most of the time is for steps: staying back takes seconds. */
 		if (n++ % 256 == 8)
 			wall_stay_back();

@@ -74,7 +74,6 @@ boot() {
 		"$run/files/modules/"
 	cp "${programs[@]/#/$work/tools/}" "$run/files/bin/"
 	cp "$run/plan" "$run/files/plan"
-	echo "${OPTIONS:-}" > "$run/files/options"
 	"$ROOT/tools/test/vm/initramfs.sh" "$run/initrd" \
 		"$ROOT/tools/test/vm/guest/torture.sh" "$run/files"
 	rm -f "$run"/{results,console}
