@@ -107,6 +107,41 @@ static void bucket_is_taken_whole(struct kunit *test)
 	rig_exit(&rig);
 }
 
+/* It is asked about as many as the slice lets move: those of other levels cost two. */
+static void as_many_looks_as_moves(struct kunit *test)
+{
+	/* Bucket 5 of level 1 is emptied at tick 64: 128 is four buckets later. */
+	static const struct {
+		u64 kept;
+		unsigned int slice, looks;
+	} cases[] = {
+		{ 0, 4, 4 }, { 127, 4, 4 }, { 128, 4, 2 }, { 128, 5, 3 }, { 1000, 2, 1 },
+		{ 1000, 1, 1 },
+	};
+	unsigned int i, j, n = 8, slice;
+	struct rig rig;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		look_init(&rig, test, "as many", 16, n);
+		for (j = 0; j < n; j++)
+			rig_add(&rig, j, 80 + j);
+		rig_run(&rig, 63);
+		tw_wheel_begin_round(&rig.w, true);
+		slice = cases[i].slice;
+		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 64, &slice), TW_ADVANCE_DONE);
+		for (j = 0; j < n && cases[i].kept; j++)
+			rig_keep(&rig, j, cases[i].kept);
+		KUNIT_EXPECT_FALSE(test, tw_wheel_drain_ahead(&rig.w, &slice));
+		KUNIT_EXPECT_EQ_MSG(test, rig.looks, cases[i].looks, "case %u", i);
+		KUNIT_EXPECT_EQ(test, rig.w.cascades + rig.w.requeued, rig.looks);
+		tw_wheel_next_event(&rig.w);
+		rig.served = 64;
+		rig_follow(&rig, 1000);
+		KUNIT_EXPECT_EQ(test, rig.fired, n);
+		rig_exit(&rig);
+	}
+}
+
 static void lone_timer_is_asked_about(struct kunit *test)
 {
 	struct rig rig;
@@ -261,6 +296,7 @@ static struct kunit_case look_cases[] = {
 	KUNIT_CASE(words_alone_are_followed),
 	KUNIT_CASE(taken_nodes_are_forgotten),
 	KUNIT_CASE(bucket_is_taken_whole),
+	KUNIT_CASE(as_many_looks_as_moves),
 	KUNIT_CASE(lone_timer_is_asked_about),
 	KUNIT_CASE(arming_asks_too),
 	KUNIT_CASE(taking_costs_of_the_slice),

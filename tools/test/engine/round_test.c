@@ -117,6 +117,20 @@ static void extended_hides_no_crowd(struct kunit *test)
 	rig_exit(&rig);
 }
 
+static void extended_needs_nothing_until_its_bucket_ends(struct kunit *test)
+{
+	struct rig rig;
+
+	/* Bucket 4 of level 1 has ticks 64 to 79. */
+	rig_init(&rig, test, "bucket ends", 1, 16, 0, 1);
+	rig_add(&rig, 0, 70);
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 1000));
+	KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), 79);
+	rig_follow(&rig, 1000);
+	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	rig_exit(&rig);
+}
+
 static void extended_out_of_its_bucket(struct kunit *test)
 {
 	struct rig rig;
@@ -573,6 +587,7 @@ static struct kunit_case round_cases[] = {
 	KUNIT_CASE(crowd_comes_before_the_wake_up),
 	KUNIT_CASE(few_are_a_crowd_from_nine),
 	KUNIT_CASE(extended_hides_no_crowd),
+	KUNIT_CASE(extended_needs_nothing_until_its_bucket_ends),
 	KUNIT_CASE(extended_out_of_its_bucket),
 	KUNIT_CASE(crowd_is_emptied_ahead),
 	KUNIT_CASE(past_waits_for_the_next_round),

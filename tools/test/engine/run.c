@@ -44,6 +44,7 @@ static void memory_runs_out(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, tw_wheel_init(&w, 0, steps, 0), 0);
 		run_allocations = UINT_MAX;
 		tw_wheel_exit(&w);
+		KUNIT_EXPECT_NULL(test, w.buckets.heads);
 	}
 }
 

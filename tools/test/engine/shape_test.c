@@ -183,10 +183,12 @@ static void shared_instants_saturate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, U64_MAX, 0), TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, TWHEEL_NEVER, U64_MAX), TWHEEL_NEVER);
 	/* The range ends at the last instant, also where the sum would not wrap. */
-	KUNIT_EXPECT_LT(test, tw_wheel_share(&w, 9000000000000000000, TWHEEL_NEVER),
-			TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, 9000000000000000000, TWHEEL_NEVER),
+			33 * BIT_ULL(38) * 1000000);
 	/* Of a tick that is not whole, the deadline stays as it is. */
 	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, 5000001, 999998), 5000001ULL);
+	/* The next tick is the one that it has anyway. */
+	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, 5000001, 999999), 5000001ULL);
 	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, 5000001, 2999999), 8000000ULL);
 }
 
