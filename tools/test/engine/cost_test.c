@@ -406,6 +406,43 @@ static void slice_of_two_moves_one_of_these(struct kunit *test)
 	rig_exit(&rig);
 }
 
+/* Two buckets are emptied together: a timer of each in turn, until the first one is empty. */
+static void two_buckets_are_emptied_together(struct kunit *test)
+{
+	/* Timers of buckets 5, 6 and 7 of level 1; how many are moved when bucket 4 begins. */
+	static const struct {
+		unsigned int count[3], slice, moved;
+		bool done;
+	} cases[] = {
+		{ { 4, 4, 4 }, 100, 8, true }, { { 2, 4, 4 }, 100, 4, true },
+		{ { 4, 2, 4 }, 100, 6, true }, { { 4, 0, 4 }, 100, 4, true },
+		{ { 4, 4, 4 }, 4, 4, false }, { { 1, 4, 4 }, 3, 1, true },
+	};
+	unsigned int i, j, k, n, slice;
+	struct rig rig;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		rig_init(&rig, test, "together", 1, 16, 0, 12);
+		for (j = 0, n = 0; j < 3; j++) {
+			for (k = 0; k < cases[i].count[j]; k++)
+				rig_add(&rig, n++, 16 * (5 + j) + k);
+		}
+		rig_run(&rig, 63);
+		tw_wheel_begin_round(&rig.w, true);
+		slice = cases[i].slice;
+		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 64, &slice), TW_ADVANCE_DONE);
+		KUNIT_EXPECT_EQ(test, tw_wheel_drain_ahead(&rig.w, &slice), cases[i].done);
+		KUNIT_EXPECT_EQ_MSG(test, rig.w.cascades, cases[i].moved, "case %u", i);
+		KUNIT_EXPECT_EQ(test, slice, cases[i].slice - cases[i].moved);
+		tw_wheel_next_event(&rig.w);
+		rig_audit(&rig);
+		rig.served = 64;
+		rig_follow(&rig, 200);
+		KUNIT_EXPECT_EQ(test, rig.fired, n);
+		rig_exit(&rig);
+	}
+}
+
 static void due_is_not_put_back(struct kunit *test)
 {
 	unsigned int slice = 100;
@@ -477,6 +514,7 @@ static struct kunit_case cost_cases[] = {
 	KUNIT_CASE(forward_counts_what_moved),
 	KUNIT_CASE(lower_by_two_levels_costs_more),
 	KUNIT_CASE(slice_of_two_moves_one_of_these),
+	KUNIT_CASE(two_buckets_are_emptied_together),
 	KUNIT_CASE(due_is_not_put_back),
 	KUNIT_CASE(claim_tells_how_late),
 	{ }
