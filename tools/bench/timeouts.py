@@ -30,6 +30,12 @@ def start_cancel(peer):
         peer.call_later(30, nothing).cancel()
 
 
+def keep_cancel(peer):
+    """Handles are kept, and then all are cancelled."""
+    for handle in [peer.call_later(30, nothing) for _ in range(CALLS)]:
+        handle.cancel()
+
+
 def renew(peer):
     """What a server does for a packet of each connection."""
     handles = [peer.call_later(30, nothing) for _ in range(CONNECTIONS)]
@@ -85,7 +91,8 @@ async def main():
             peers = (timeouts, loop)
             held = [peer.call_later(3600 + i / 100, nothing)
                     for peer in peers for i in range(count)]
-            for name, kind in (("start, cancel", start_cancel), ("renew", renew),
+            for name, kind in (("start, cancel", start_cancel),
+                               ("keep, cancel", keep_cancel), ("renew", renew),
                                ("start, fire", fire)):
                 figures = [[await measure(kind, peer) for peer in peers]
                            for _ in range(rounds)]
