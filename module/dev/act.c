@@ -437,7 +437,7 @@ static void group_run(struct work_struct *work)
 
 	ret = kernel_write(stage->group, "1", 1, &start);
 	revert_creds(mine);
-	tw_users_charge_agent(act->file->users, began);
+	tw_users_charge_time(act->file->users, began);
 	act_account(act, READ_ONCE(stage->lease), stage, min_t(ssize_t, ret, 0));
 	action_put(action);
 	act_put(act);
@@ -594,13 +594,13 @@ static enum tw_due act_slice(struct tw_act *act)
 		spin_unlock(&file->lock);
 		if (unlikely(act->take.wake))
 			tw_due_wake(file);
-		began = tw_users_charge_agent(file->users, began);
+		began = tw_users_charge_time(file->users, began);
 	}
 	while (act->next < act->count) {
 		stage = act->todo[act->next];
 		act_do(act, stage, act->leases[act->next++]);
 		action_put(stage->action);
-		began = tw_users_charge_agent(file->users, began);
+		began = tw_users_charge_time(file->users, began);
 		/* They may take long: an eventfd wakes all that wait for it. */
 		if (act->next < act->count && began - start >= ACT_TIME)
 			return TW_DUE_MORE;

@@ -68,6 +68,12 @@
  */
 #define DUE_PATIENCE	(20 * NSEC_PER_MSEC)
 
+/*
+ * What an alarm costs beside its function. Half of it is an hrtimer that expires alone, and half is
+ * switching to the task that it wakes, and back.
+ */
+#define DUE_AROUND	(3 * NSEC_PER_USEC)
+
 /* Have the wake timer go off after @pause ns, or earlier. */
 static void due_start_wake_timer(struct tw_file *file, u64 pause)
 {
@@ -137,24 +143,17 @@ void tw_due_wake_soon(struct tw_file *file, u64 pause)
 	spin_unlock_irqrestore(&file->readers.lock, flags);
 }
 
-/* When an alarm that is charged has begun; 0: it is not charged. */
-static u64 due_begin_alarm(const struct tw_file *file)
-{
-	return file->users->exempt ? 0 : ktime_get_ns();
-}
-
 static enum hrtimer_restart due_end_alarm(struct tw_file *file, u64 began)
 {
 	atomic64_inc(&file->alarms);
-	if (began)
-		tw_users_charge_alarm(file->users, began);
+	tw_users_charge_time(file->users, began - DUE_AROUND);
 	return HRTIMER_NORESTART;
 }
 
 static enum hrtimer_restart due_alarm(struct hrtimer *timer)
 {
 	struct tw_file *file = container_of(timer, struct tw_file, alarm.soft);
-	u64 began = due_begin_alarm(file);
+	u64 began = ktime_get_ns();
 
 	/* The hrtimer is not queued any more: that comes first. Pairs with due_set_next_alarm(). */
 	smp_mb();
@@ -166,7 +165,7 @@ static enum hrtimer_restart due_alarm(struct hrtimer *timer)
 static enum hrtimer_restart due_wake_timer(struct hrtimer *timer)
 {
 	struct tw_file *file = container_of(timer, struct tw_file, wake_timer);
-	u64 began = due_begin_alarm(file);
+	u64 began = ktime_get_ns();
 	/* An old value costs a wake-up: waiters are woken in either way. */
 	bool woken = data_race(READ_ONCE(file->woken));
 

@@ -107,28 +107,18 @@ TW_PARAM(alarm_share_all, 0, 100,
 	 "Percent of each CPU that the alarms of all users without CAP_SYS_RESOURCE may take (0 to 100, 0: no limit; default 25)");
 
 /*
- * What an alarm costs beside its function. Half of it is an hrtimer that expires alone, and half is
- * switching to the task that it wakes, and back.
+ * The largest debt of a user. An alarm or an action takes as long as this if it wakes some hundred
+ * thousand watchers. Time is measured by the clock: if a hypervisor takes the CPU away meanwhile,
+ * that may be seconds, which nobody has used. So what is more is forgiven, and nothing is postponed
+ * by more than 0.8 s with a share of 8 %, once the user's files do nothing more.
  */
-#define USER_ALARM_AROUND	(3 * NSEC_PER_USEC)
+#define USER_DEBT_MOST		(64 * NSEC_PER_MSEC)
 
-/*
- * The most that an alarm is charged with, and that a debt may come from. Time is measured by
- * the clock: if a hypervisor takes the CPU away meanwhile, that may be seconds, which nobody has
- * used. So no alarm is postponed by more than 25 ms with a share of 8 %, or 8 ms with one of
- * 25 %. An alarm takes as long as this if it wakes some ten thousand watchers.
- */
-#define USER_ALARM_MOST		(2 * NSEC_PER_MSEC)
+/* That of all users together: one of them delays others by 8 ms at most with a share of 25 %. */
+#define USERS_DEBT_MOST		(2 * NSEC_PER_MSEC)
 
 /* So much time may be saved up, so that alarms that are rare are never postponed. */
 #define USER_ALARM_BURST	NSEC_PER_MSEC
-
-/*
- * The most that an action is charged with, and the largest debt of agents. It is larger, as an
- * action may wake hundreds of thousands of watchers of an eventfd. So no lease is postponed by more
- * than 0.8 s with a share of 8 %, once others of its user do nothing more.
- */
-#define USER_AGENT_MOST		(32 * USER_ALARM_MOST)
 
 /* The caller and the owners of its namespaces, which nest 32 deep. */
 #define USER_FILE_MAX		34U
@@ -355,7 +345,7 @@ static s64 bucket_time(u64 took, unsigned long percent)
 
 /*
  * Charge @took ns. Alarms that were set for the same instant are not postponed: they all go off.
- * What they take together is forgiven beyond the largest debt, @most.
+ * What they take is forgiven beyond the largest debt, @most.
  */
 static void bucket_charge(atomic64_t *paid, u64 took, u64 most, unsigned long percent, u64 now)
 {
@@ -374,48 +364,31 @@ static atomic64_t *users_bucket(const struct tw_users *users, int cpu)
 	return &users->outermost->paid[2 * cpu + users->acts];
 }
 
-/* Charge for what has run on this CPU until now, where no softirq can come between. */
-static void users_charge_time(const struct tw_users *users, u64 took, u64 now)
-{
-	u64 most = users->acts ? USER_AGENT_MOST : USER_ALARM_MOST;
-	struct tw_user *user = users->outermost;
-	int cpu = smp_processor_id();
-
-	bucket_charge(users_bucket(users, cpu), took, most, READ_ONCE(alarm_share), now);
-	if (READ_ONCE(user->cpu) != cpu)
-		WRITE_ONCE(user->cpu, cpu);
-	bucket_charge(this_cpu_ptr(&users_paid), took, USER_ALARM_MOST,
-		      READ_ONCE(alarm_share_all), now);
-}
-
 /*
- * tw_users_charge_alarm() - an alarm has run since @began on CLOCK_MONOTONIC
+ * tw_users_charge_time() - an alarm or an agent has run since @began on CLOCK_MONOTONIC
  *
- * Context: softirq, in which it has run.
- */
-void tw_users_charge_alarm(const struct tw_users *users, u64 began)
-{
-	u64 ended = ktime_get_ns();
-
-	users_charge_time(users, min_t(u64, ended - began + USER_ALARM_AROUND, USER_ALARM_MOST),
-			  ended);
-}
-
-/*
- * tw_users_charge_agent() - an agent has run since @began on CLOCK_MONOTONIC, mostly on this CPU
+ * An agent may have run on other CPUs meanwhile. This one is charged with all of it.
  *
- * Context: process.
+ * Context: process, softirq.
  * Return: the present.
  */
-u64 tw_users_charge_agent(const struct tw_users *users, u64 began)
+u64 tw_users_charge_time(const struct tw_users *users, u64 began)
 {
+	struct tw_user *user = users->outermost;
 	u64 ended = ktime_get_ns();
+	int cpu;
 
-	if (!users->exempt) {
-		local_bh_disable();
-		users_charge_time(users, min_t(u64, ended - began, USER_AGENT_MOST), ended);
-		local_bh_enable();
-	}
+	if (users->exempt)
+		return ended;
+	local_bh_disable();
+	cpu = smp_processor_id();
+	bucket_charge(users_bucket(users, cpu), ended - began, USER_DEBT_MOST,
+		      READ_ONCE(alarm_share), ended);
+	if (READ_ONCE(user->cpu) != cpu)
+		WRITE_ONCE(user->cpu, cpu);
+	bucket_charge(this_cpu_ptr(&users_paid), ended - began, USERS_DEBT_MOST,
+		      READ_ONCE(alarm_share_all), ended);
+	local_bh_enable();
 	return ended;
 }
 

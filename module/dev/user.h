@@ -37,8 +37,7 @@ int tw_users_charge(struct tw_users *users, u32 timers, u64 bytes);
 void tw_users_uncharge(struct tw_users *users, u32 timers, u64 bytes);
 void tw_users_info(const struct tw_users *users, struct twheel_info *info);
 
-void tw_users_charge_alarm(const struct tw_users *users, u64 began);
-u64 tw_users_charge_agent(const struct tw_users *users, u64 began);
+u64 tw_users_charge_time(const struct tw_users *users, u64 began);
 u64 tw_users_agent_waits(const struct tw_users *users);
 void tw_users_agent_goes_on(const struct tw_users *users);
 u64 tw_users_throttle(const struct tw_users *users);

@@ -162,16 +162,12 @@ void tw_users_info(const struct tw_users *users, struct twheel_info *info)
 {
 }
 
-void tw_users_charge_alarm(const struct tw_users *users, u64 began)
-{
-}
-
 u64 tw_users_throttle(const struct tw_users *users)
 {
 	return device_postpone();
 }
 
-u64 tw_users_charge_agent(const struct tw_users *users, u64 began)
+u64 tw_users_charge_time(const struct tw_users *users, u64 began)
 {
 	return began;
 }
