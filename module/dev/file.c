@@ -266,6 +266,7 @@ static void file_info(struct tw_file *file, struct twheel_info *info)
 	}
 }
 
+#ifdef CONFIG_PROC_FS
 static const char * const file_clock_names[] = {
 	[TWHEEL_MONOTONIC]	= "monotonic",
 	[TWHEEL_BOOTTIME]	= "boottime",
@@ -334,6 +335,7 @@ static void file_show_fdinfo(struct seq_file *seq, struct file *filp)
 	if (tw_file_is_ready(file))
 		file_show_counters(seq, file);
 }
+#endif /* CONFIG_PROC_FS */
 
 /* Whether the kernel takes the events itself. */
 static bool file_acts(const struct tw_file *file)
