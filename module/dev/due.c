@@ -81,6 +81,8 @@ static void due_start_wake_timer(struct tw_file *file, u64 pause)
 	ktime_t at = ns_to_ktime(ktime_get_ns() + pause + wait);
 
 	lockdep_assert_held(&file->readers.lock);
+	/* If it is still queued, its function reads what was written before. Pairs with that. */
+	smp_mb();
 	if (hrtimer_is_queued(&file->wake_timer) && hrtimer_get_expires(&file->wake_timer) <= at)
 		return;
 	if (unlikely(wait))
@@ -166,9 +168,12 @@ static enum hrtimer_restart due_wake_timer(struct hrtimer *timer)
 {
 	struct tw_file *file = container_of(timer, struct tw_file, wake_timer);
 	u64 began = ktime_get_ns();
-	/* An old value costs a wake-up: waiters are woken in either way. */
-	bool woken = data_race(READ_ONCE(file->woken));
+	bool woken;
 
+	/* As in due_alarm(). Pairs with due_start_wake_timer(). */
+	smp_mb();
+	/* If it changes meanwhile, the timer is started again. */
+	woken = data_race(READ_ONCE(file->woken));
 	/* Nobody else finds what a waiting agent has taken: poll() may have removed the mark. */
 	if (READ_ONCE(file->marked_due) || (file->act && !woken)) {
 		if (woken) {

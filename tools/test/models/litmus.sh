@@ -67,7 +67,8 @@ $change
 	[ "$ways" != 0 ] || report "a way" "no way" "$name can be broken"
 done
 if [ "$#" = 0 ]; then
-	for name in MP+pooncerelease+poacquireonce:Never MP+poonceonces:Sometimes; do
+	for name in MP+pooncerelease+poacquireonce:Never SB+fencembonceonces:Never \
+			MP+poonceonces:Sometimes; do
 		report "${name#*:}" "$(outcome "$model/litmus-tests/${name%:*}.litmus")" "${name%:*}"
 	done
 fi
