@@ -216,8 +216,10 @@ void tw_cells_set_bound(struct tw_cells *cells, u64 number, u32 most)
  * tw_cells_is_stray() - whether a word is none that a program leaves, if it renews within bounds
  *
  * In a cell that the wheel knows, that is one which is pending within the bound, or was until it
- * was cancelled. So its ticks are not earlier than the bound before the deadline that the kernel
- * knows. In other cells, nothing that is not pending counts.
+ * was cancelled. A deadline may have been past when it was armed, by the bound at most. So ticks
+ * are not earlier than twice the bound before the deadline that the kernel knows: it was armed
+ * after that one, which is not further ahead than the bound. Of a word that was cancelled nothing
+ * else is known. In other cells, nothing that is not pending counts.
  */
 bool tw_cells_is_stray(const struct tw_file *file, const struct twheel_node *node, u64 word)
 {
@@ -237,7 +239,7 @@ bool tw_cells_is_stray(const struct tw_file *file, const struct twheel_node *nod
 	case TWHEEL_CELL_CANCELLED:
 		if (!known || word & 1)
 			return known;
-		first = min(now, tw_cells_next_check(file, node)) - most;
+		first = min(now, tw_cells_next_check(file, node)) - 2 * most;
 		return (((word >> TWHEEL_CELL_TICKS_SHIFT) - first) & TWHEEL_CELL_TICKS) >
 		       now + most - first;
 	default:

@@ -115,9 +115,9 @@ static unsigned int stray_words(const struct leases *l, uint64_t *words)
 		words[count++] = twheel_cell_word(generation, TWHEEL_CELL_PENDING, now + far[i]);
 		words[count++] = twheel_cell_word(generation, TWHEEL_CELL_CANCELLED, now + far[i]);
 	}
-	/* Not earlier than the bound before its deadline. */
+	/* Not earlier than twice the bound before its deadline. */
 	words[count++] = twheel_cell_word(generation, TWHEEL_CELL_CANCELLED,
-					  now + DEADLINE - FARTHEST - 1);
+					  now + DEADLINE - 2 * FARTHEST - 1);
 	words[count++] = twheel_cell_word(generation, TWHEEL_CELL_PENDING, TWHEEL_CELL_NEVER);
 	words[count++] = twheel_cell_word(generation, TWHEEL_CELL_CANCELLED, TWHEEL_CELL_NEVER);
 	words[count++] = good & ~(3ULL << TWHEEL_CELL_STATE_SHIFT);
@@ -232,6 +232,10 @@ TEST(a_good_word_that_is_found_late)
 	CHECK(map_move(&l.m, near_cancelled, map_now(&l.m) + 1));
 	CHECK(map_cancel(&l.m, near_cancelled));
 	CHECK(map_extend(&l.m, renewed, map_now(&l.m) + MOST));
+	/* Armed for the past, and cancelled before the kernel looks. */
+	lease_arm(&l, 4);
+	lease_store(&l, 4, twheel_cell_word(twheel_cell_generation(map_word(&l.m, 4)),
+					    TWHEEL_CELL_CANCELLED, map_now(&l.m) - MOST));
 	map_advance(&l.m, DEADLINE);
 	CHECK_EQ(leases_acted(&l), 0);
 	map_advance(&l.m, MOST);

@@ -178,6 +178,15 @@ bool act_out_of_bound(struct file *file, uint32_t number, uint64_t ticks, uint64
 	return act && act->most && ticks > now + act->most + 1;
 }
 
+/* Armed too far away, either way, what is cancelled looks like a stray word. */
+bool act_may_cancel(struct file *file, uint32_t number, uint64_t ticks, uint64_t now)
+{
+	const struct act *act = act_find(file, number);
+
+	return !act_out_of_bound(file, number, ticks, now) &&
+	       (!act || !act->most || ticks + act->most >= now);
+}
+
 static bool cell_may_act(const struct file *file, const struct cell *cell, uint64_t now)
 {
 	return cell_is_due(file, cell, now) || (cell->pending && cell->loose);

@@ -342,6 +342,7 @@ void act_timer_gone(struct world *world, struct file *file, struct timer *timer)
 bool act_ask_cell(struct world *world, struct file *file, unsigned int slot);
 /* Whether a word that is pending for @ticks is out of the bound of a cell, at the tick @now. */
 bool act_out_of_bound(struct file *file, uint32_t number, uint64_t ticks, uint64_t now);
+bool act_may_cancel(struct file *file, uint32_t number, uint64_t ticks, uint64_t now);
 /* All that is due acts, and no more. */
 void act_check(const struct task *task, int fd, struct file *file);
 void act_check_targets(struct world *world);

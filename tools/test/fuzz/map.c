@@ -299,7 +299,8 @@ void call_cell(struct task *task)
 	generation = twheel_cell_generation(stroke.old);
 	if (twheel_cell_state(stroke.old) != TWHEEL_CELL_PENDING)
 		generation = twheel_cell_next_generation(stroke.old);
-	else if (dice_once_in(&task->dice, 3))
+	else if (dice_once_in(&task->dice, 3) &&
+		 (!acts || act_may_cancel(file, stroke.number, cell->ticks, now)))
 		state = TWHEEL_CELL_CANCELLED;
 	/* As twheel_cell_cancel() does. */
 	if (acts && state == TWHEEL_CELL_CANCELLED)
