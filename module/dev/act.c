@@ -68,9 +68,6 @@
 /* How many slices an agent takes before others have its thread. */
 #define ACT_SLICES	64U
 
-/* Smaller debts are not worth a wake-up. */
-#define ACT_DEBT	NSEC_PER_MSEC
-
 /* How long a slice takes, but for the action that it is in then. */
 #define ACT_TIME	NSEC_PER_MSEC
 
@@ -640,22 +637,19 @@ static void act_end(struct tw_act *act)
 static void act_run(struct work_struct *work)
 {
 	struct tw_act *act = container_of(to_delayed_work(work), struct tw_act, agent);
-	const struct tw_users *users = act->file->users;
 	unsigned int slices = ACT_SLICES;
 	enum tw_due due;
 	bool closed;
+	u64 pause;
 
-	if (act->waiting)
-		tw_users_agent_goes_on(users);
-	act->waiting = false;
 	/* With the lock, who closes it uses it no more. If no more is due then, all is done. */
 	spin_lock(&act->file->lock);
 	closed = act->closed;
 	spin_unlock(&act->file->lock);
 	do {
-		if (tw_users_throttle(users) >= ACT_DEBT) {
-			act->waiting = true;
-			tw_due_wake_soon(act->file, tw_users_agent_waits(users));
+		pause = tw_users_agent_waits(act->file->users, &act->turn);
+		if (pause) {
+			tw_due_wake_soon(act->file, pause);
 			return;
 		}
 		due = act_slice(act);

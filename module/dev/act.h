@@ -46,7 +46,7 @@ struct tw_take {
  * @agent: takes the events, and acts
  * @waiter: its place among the watchers of the file
  * @refs: one of the descriptors, then of @agent; one of each group that is about to be killed
- * @waiting: @agent waits for a debt of its user
+ * @turn: @agent waits for a debt of its user: see tw_users_agent_waits()
  * @closed: nobody else uses the file any more: what is armed acts now; guarded by the file's lock
  * @ends: then: how many entries of the table, and cells behind them, are yet to be looked at;
  *	likewise
@@ -66,7 +66,7 @@ struct tw_act {
 	struct delayed_work agent;
 	struct wait_queue_entry waiter;
 	refcount_t refs;
-	bool waiting;
+	u64 turn;
 	bool closed;
 	u32 ends;
 	u64 pending;

@@ -117,6 +117,9 @@ TW_PARAM(alarm_share_all, 0, 100,
 /* That of all users together: one of them delays others by 8 ms at most with a share of 25 %. */
 #define USERS_DEBT_MOST		(2 * NSEC_PER_MSEC)
 
+/* Smaller debts, in time to wait, are not worth a wake-up of an agent. */
+#define USER_DEBT_LEAST		NSEC_PER_MSEC
+
 /* So much time may be saved up, so that alarms that are rare are never postponed. */
 #define USER_ALARM_BURST	NSEC_PER_MSEC
 
@@ -131,7 +134,8 @@ TW_PARAM(alarm_share_all, 0, 100,
  * @timers: the number of timers that these have room for
  * @bytes: the memory that these take
  * @cpu: where the last alarm of these went off
- * @waiting: how many agents wait for debts
+ * @turns: how many agents have begun to wait for debts
+ * @taken: how many of these wait no more
  * @paid: of each CPU: the instant on CLOCK_MONOTONIC up to which these alarms are paid for,
  *	then the same of files that act. Only what runs on that CPU writes it, where no softirq
  *	can come between
@@ -143,7 +147,8 @@ struct tw_user {
 	atomic_long_t timers;
 	atomic_long_t bytes;
 	int cpu;
-	atomic_t waiting;
+	atomic64_t turns;
+	atomic64_t taken;
 	atomic64_t paid[];
 };
 
@@ -392,25 +397,6 @@ u64 tw_users_charge_time(const struct tw_users *users, u64 began)
 	return ended;
 }
 
-/*
- * tw_users_agent_waits() - an agent waits for a debt
- *
- * The more agents of a user wait, the less often each of them looks. A look is charged, too. If
- * all did so as soon as some debt is paid, their looks would take the whole share.
- *
- * Return: for how many ns it waits after the debt, until tw_users_agent_goes_on().
- */
-u64 tw_users_agent_waits(const struct tw_users *users)
-{
-	return (u64)atomic_inc_return(&users->outermost->waiting) * NSEC_PER_MSEC;
-}
-
-/* tw_users_agent_goes_on() - it waits no more */
-void tw_users_agent_goes_on(const struct tw_users *users)
-{
-	atomic_dec(&users->outermost->waiting);
-}
-
 /* The instant up to which alarms are paid for. With a share of 0, any debt is ignored. */
 static s64 bucket_paid(const atomic64_t *paid, unsigned long percent)
 {
@@ -438,4 +424,34 @@ u64 tw_users_throttle(const struct tw_users *users)
 		paid = max(paid, bucket_paid(per_cpu_ptr(&users_paid, cpu),
 					     READ_ONCE(alarm_share_all)));
 	return max_t(s64, paid - (s64)ktime_get_ns(), 0);
+}
+
+/*
+ * tw_users_agent_waits() - whether an agent waits for a debt, or for those that do already
+ * @turn: its turn among these; 0: it has none
+ *
+ * Each looks a while after the debt is paid: the later its turn, the longer. So they act in the
+ * order in which they came. A look is charged, too. If all looked as soon as some debt is paid,
+ * their looks would take the whole share.
+ *
+ * Return: how long after the debt it looks, in ns; 0: it goes on.
+ */
+u64 tw_users_agent_waits(const struct tw_users *users, u64 *turn)
+{
+	struct tw_user *user = users->outermost;
+	bool debt = tw_users_throttle(users) >= USER_DEBT_LEAST;
+	s64 taken = atomic64_read(&user->taken);
+
+	if (users->exempt)
+		return 0;
+	if (!*turn) {
+		if (!debt && taken == atomic64_read(&user->turns))
+			return 0;
+		*turn = atomic64_inc_return(&user->turns);
+	} else if (!debt) {
+		*turn = 0;
+		atomic64_inc(&user->taken);
+		return 0;
+	}
+	return max_t(s64, *turn - taken, 1) * NSEC_PER_MSEC;
 }

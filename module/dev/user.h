@@ -38,9 +38,8 @@ void tw_users_uncharge(struct tw_users *users, u32 timers, u64 bytes);
 void tw_users_info(const struct tw_users *users, struct twheel_info *info);
 
 u64 tw_users_charge_time(const struct tw_users *users, u64 began);
-u64 tw_users_agent_waits(const struct tw_users *users);
-void tw_users_agent_goes_on(const struct tw_users *users);
 u64 tw_users_throttle(const struct tw_users *users);
+u64 tw_users_agent_waits(const struct tw_users *users, u64 *turn);
 
 /* Parameters of the module: numbers within a range. Other values are refused, by name. */
 

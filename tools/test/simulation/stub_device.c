@@ -169,16 +169,12 @@ u64 tw_users_throttle(const struct tw_users *users)
 
 u64 tw_users_charge_time(const struct tw_users *users, u64 began)
 {
-	return began;
+	return began + device_took();
 }
 
-u64 tw_users_agent_waits(const struct tw_users *users)
+u64 tw_users_agent_waits(const struct tw_users *users, u64 *turn)
 {
-	return NSEC_PER_MSEC;
-}
-
-void tw_users_agent_goes_on(const struct tw_users *users)
-{
+	return device_agent_waits();
 }
 
 struct eventfd_ctx *eventfd_ctx_fdget(int fd)

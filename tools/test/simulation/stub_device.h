@@ -368,6 +368,9 @@ void device_copied(const void *event);
 void device_uncopied(void);
 /* By how much an alarm is postponed. */
 u64 device_postpone(void);
+/* How long an action takes, and for how long an agent waits for a debt. */
+u64 device_took(void);
+u64 device_agent_waits(void);
 
 #define iov_iter_count(iter)		((iter)->count)
 size_t copy_to_iter(const void *from, size_t size, struct iov_iter *iter);

@@ -96,7 +96,7 @@ static const unsigned int *ops;
 static struct file device_file;
 static unsigned int armed, choices, alarms, faults, postponed;
 static u64 virtual_ns, closed_ns;
-static bool over, no_alarm_yet, not_submitted_yet, closed, gone, no_work, strayed;
+static bool over, no_alarm_yet, not_submitted_yet, closed, gone, no_work, strayed, debt;
 static struct work_struct *agent_work;
 
 static u64 device_now(void)
@@ -156,6 +156,17 @@ bool device_fault_in(void)
 u64 device_postpone(void)
 {
 	return postponed && postponed-- ? DEVICE_POSTPONE : 0;
+}
+
+u64 device_took(void)
+{
+	return scene->debts ? NSEC_PER_MSEC : 0;
+}
+
+u64 device_agent_waits(void)
+{
+	debt = scene->debts && !debt;
+	return debt ? NSEC_PER_MSEC : 0;
 }
 
 /* A program has an event. */
@@ -726,6 +737,7 @@ void device_begin(const struct device_scene *wanted, const unsigned int wanted_o
 	alarms = 0;
 	faults = 0;
 	postponed = 0;
+	debt = false;
 	virtual_ns = 0;
 	over = false;
 	no_alarm_yet = true;
@@ -786,6 +798,7 @@ void device_alarm(int number)
 			alarms = 0;
 	stub_point();
 	cpus_interrupt(CPUS_ANY, CPUS_SOFT_ALARMS | CPUS_HARD_ALARMS);
+	current->interrupt = STUB_TASK;
 	no_alarm_yet = false;
 }
 
@@ -827,6 +840,8 @@ void device_rest(void)
 		return;
 	if (scene->postponed)
 		late += DEVICE_POSTPONE;
+	if (scene->debts)
+		late += DEVICE_SOON;
 	if (next <= now) {
 		if (alarm > cpus_time() + late)
 			stub_fault("a task sleeps with an event to read");

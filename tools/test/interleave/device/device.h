@@ -64,6 +64,7 @@ struct waiter {
  * @faults: so many copies find no memory
  * @postponed: so many alarms are postponed
  * @acts: the file acts; its timer has a second stage
+ * @debts: each action takes a slice, and its agent waits for a debt before every second slice
  * @late: the file is set up by an operation; the first waiter's buffer is too short then
  */
 struct device_scene {
@@ -77,6 +78,7 @@ struct device_scene {
 	unsigned int faults;
 	unsigned int postponed;
 	bool acts;
+	bool debts;
 	bool late;
 };
 
