@@ -8,17 +8,12 @@
  *  - poll() and a read() that does not block find what was due before they were called.
  *  - No event comes early, twice, after a cancellation, or never.
  *  - When all have ended, the wheel knows no cells.
- *  - Likewise, what expires in a file that acts does so once, as was chosen last. When such a file
- *    is closed, what is armed acts, and then the file is gone.
  *  - INFO tells the time of the clock that it names.
  *  - Alarms do not go off again and again without a reason.
  */
 #include "dev/cells.h"
-#include "device.h"
+#include "run.h"
 
-/* A run begins here, and ends so many ms later. */
-#define DEVICE_START	(1000ULL * NSEC_PER_MSEC)
-#define DEVICE_MS	100
 /* A timer of the crowd is far beyond that. */
 #define DEVICE_FAR	10000
 /*
@@ -34,52 +29,6 @@
 #define DEVICE_PERIOD	60
 #define DEVICE_EVENT	(TWHEEL_EVENT_SIZE_0 + 8)
 
-/* So much later, in ms, the second stage of a timer comes. A renewal counts for no more. */
-#define DEVICE_AFTER	1
-#define DEVICE_BOUND	20
-
-/*
- * What expires: timers of the beginning, those that operations arm, a cell by its generation, a
- * second stage.
- */
-enum {
-	FATE_PERIODIC,
-	FATE_ONCE,
-	FATE_ARMED,
-	FATE_CELL = FATE_ARMED + DEVICE_OPS,
-	FATE_SECOND = FATE_CELL + DEVICE_OPS + 2,
-	FATES,
-};
-
-/* Actions are eventfds of these numbers. The timer has one for each choice. */
-#define DEVICE_CHOICE	FATES
-
-/**
- * struct fate - what is known of a timer
- * @id: its identifier
- * @due: when it expires next, on the file's clock; 0: no more
- * @period: see &struct twheel_op
- * @changes: how often something was done to it
- * @last: the deadline of its last event
- * @copied: so many of its events are copied, and their read() has not returned
- * @late: so many of those were copied before it was cancelled; so often it may act after that
- * @least: a second stage does not come before that
- * @chosen: whether it may act by each of the choices for it
- * @busy: an operation is about to change it
- */
-static struct fate {
-	u64 id;
-	u64 due;
-	u64 period;
-	u64 last;
-	unsigned int changes;
-	unsigned int copied;
-	unsigned int late;
-	u64 least;
-	bool chosen[DEVICE_OPS + 1];
-	bool busy;
-} fates[FATES];
-
 /* A task: its place in a wait queue, and what it has copied. */
 static struct waiting {
 	wait_queue_entry_t entry;
@@ -91,15 +40,17 @@ static struct waiting {
 	unsigned int copied[FATES];
 } waiting[DEVICE_FIBERS];
 
-static const struct device_scene *scene;
+const struct device_scene *scene;
+struct file device_file;
+struct fate fates[FATES];
+unsigned int alarms;
+bool closed, strayed;
 static const unsigned int *ops;
-static struct file device_file;
-static unsigned int armed, choices, alarms, faults, postponed;
-static u64 virtual_ns, closed_ns;
-static bool over, no_alarm_yet, not_submitted_yet, closed, gone, no_work, strayed, debt;
-static struct work_struct *agent_work;
+static unsigned int armed, faults, postponed;
+static u64 virtual_ns;
+static bool over, no_alarm_yet, not_submitted_yet, debt;
 
-static u64 device_now(void)
+u64 device_now(void)
 {
 	return scene->clock == TWHEEL_VIRTUAL ? virtual_ns :
 	       scene->clock == TWHEEL_REALTIME ? cpus_time() + stub_ahead(CLOCK_REALTIME) :
@@ -188,88 +139,6 @@ static void fate_read(const struct twheel_event *event)
 		return;
 	}
 	fate->due = event->flags & TWHEEL_EVENT_LAST ? 0 : fate->due + event->count * fate->period;
-}
-
-/* The timer has acted, at @due or later: its second stage is to come. */
-static void second_armed(u64 due)
-{
-	struct fate *second = &fates[FATE_SECOND];
-
-	second->due = device_now() + DEVICE_AFTER * NSEC_PER_MSEC;
-	second->least = due + DEVICE_AFTER * NSEC_PER_MSEC;
-}
-
-/* Of a cell, the oldest generation acts that has not. */
-static struct fate *fate_acts(int number)
-{
-	unsigned int i = FATE_CELL;
-
-	if (number >= DEVICE_CHOICE)
-		return &fates[FATE_ONCE];
-	while (number == FATE_CELL && i < FATE_SECOND - 1 && !fates[i].due)
-		i++;
-	return &fates[number == FATE_CELL ? i : number];
-}
-
-void device_acted(int number)
-{
-	struct fate *fate = fate_acts(number);
-	u64 due = fate->due;
-
-	stub_point();
-	alarms = 0;
-	fate->changes++;
-	if (!fate->due && !fate->late)
-		stub_fault("it acts twice, or after it was cancelled");
-	if (!fate->due && fate->late) {
-		fate->late--;
-		return;
-	}
-	if (device_now() < (fate == &fates[FATE_SECOND] ? fate->least :
-			    closed || fate->busy ? 0 : due))
-		stub_fault("it acts early");
-	if (fate == &fates[FATE_ONCE] && !fate->chosen[number - DEVICE_CHOICE])
-		stub_fault("it acts as is not chosen");
-	fate->due = 0;
-	/* The second stage of what is replaced meanwhile may come, or not. */
-	if (fate == &fates[FATE_ONCE] && number != DEVICE_CHOICE + (int)choices)
-		fates[FATE_SECOND].late++;
-	else if (fate == &fates[FATE_ONCE])
-		second_armed(closed ? min(due, closed_ns) : due);
-}
-
-void device_gone(void)
-{
-	gone = true;
-}
-
-void device_queue(struct work_struct *work)
-{
-	stub_point();
-	if (work->queued)
-		return;
-	work->queued = true;
-	agent_work = work;
-	no_work = false;
-}
-
-void device_unqueue(struct work_struct *work)
-{
-	stub_point();
-	work->queued = false;
-	no_work = true;
-}
-
-static void agent_main(int number)
-{
-	for (;;) {
-		device_wait_while(&no_work);
-		if (gone)
-			break;
-		no_work = true;
-		agent_work->queued = false;
-		agent_work->func(agent_work);
-	}
 }
 
 /* What is due now has to be found, unless it changes meanwhile. */
@@ -417,7 +286,7 @@ static void info_ask(void)
 		stub_fault("INFO tells the time of another clock");
 }
 
-static struct tw_map *device_map(void)
+struct tw_map *device_map(void)
 {
 	return &((struct tw_file *)device_file.private_data)->cells->map;
 }
@@ -552,19 +421,6 @@ static void op_arm_cell(unsigned int ms)
 	fate->busy = false;
 }
 
-/* A stray write, after which the program does no more with the cell: it acts, now or when due. */
-static void op_stray(void)
-{
-	struct twheel_cell *cell = device_map()->cells;
-	u64 old = READ_ONCE(cell->word);
-
-	if (strayed || twheel_cell_state(old) != TWHEEL_CELL_PENDING ||
-	    cmpxchg((unsigned long *)&cell->word, old, 0) != old)
-		return;
-	strayed = true;
-	fates[FATE_CELL + twheel_cell_generation(old)].busy = true;
-}
-
 /* The cell is submitted when a task is about to sweep. */
 static void op_submit(void)
 {
@@ -585,48 +441,6 @@ static void op_setup(void)
 	};
 
 	device_calls->unlocked_ioctl(&device_file, TWHEEL_IOC_SETUP, (unsigned long)&setup);
-}
-
-static void choose(u64 number, int event, bool then)
-{
-	struct twheel_act act = {
-		.number = number, .action = { .kind = TWHEEL_ACT_EVENTFD, .target = event },
-		.most_ns = DEVICE_BOUND * NSEC_PER_MSEC,
-	};
-
-	if (then) {
-		act.then = (struct twheel_action) {
-			.kind = TWHEEL_ACT_EVENTFD, .target = FATE_SECOND,
-		};
-		act.after_ns = DEVICE_AFTER * NSEC_PER_MSEC;
-	}
-	if (device_calls->unlocked_ioctl(&device_file, TWHEEL_IOC_ACT, (unsigned long)&act))
-		stub_fault("an action cannot be chosen");
-}
-
-/* Another action takes the place of that of the timer, whose second stage does not come then. */
-static void op_choose(void)
-{
-	struct fate *once = &fates[FATE_ONCE], *second = &fates[FATE_SECOND];
-	bool pending = second->due;
-	unsigned int i;
-
-	alarms = 0;
-	once->chosen[++choices] = true;
-	choose(FATE_ONCE, DEVICE_CHOICE + choices, true);
-	for (i = 0; i < choices && once->due > device_now(); i++)
-		once->chosen[i] = false;
-	/* If it was due, or the timer has acted meanwhile, it may come. */
-	second->late += second->due && (!pending || second->due <= device_now());
-	second->due = 0;
-}
-
-static void op_close(void)
-{
-	alarms = 0;
-	closed = true;
-	closed_ns = device_now();
-	device_calls->release(NULL, &device_file);
 }
 
 static void op_advance(unsigned int ms)
@@ -733,7 +547,6 @@ void device_begin(const struct device_scene *wanted, const unsigned int wanted_o
 	memset(waiting, 0, sizeof(waiting));
 	memset(device_tasks, 0, DEVICE_FIBERS * sizeof(device_tasks[0]));
 	armed = 0;
-	choices = 0;
 	alarms = 0;
 	faults = 0;
 	postponed = 0;
@@ -743,8 +556,6 @@ void device_begin(const struct device_scene *wanted, const unsigned int wanted_o
 	no_alarm_yet = true;
 	not_submitted_yet = true;
 	closed = false;
-	gone = false;
-	no_work = true;
 	strayed = false;
 	device_file = (struct file) { .f_mode = FMODE_WRITE };
 	device_calls->open(NULL, &device_file);
@@ -763,14 +574,8 @@ void device_begin(const struct device_scene *wanted, const unsigned int wanted_o
 	}
 	if (scene->cells)
 		op_arm_cell(scene->cells);
-	if (scene->acts) {
-		fates[FATE_ONCE].chosen[0] = true;
-		choose(FATE_ONCE, DEVICE_CHOICE, true);
-		for (i = 0; i < DEVICE_OPS; i++)
-			choose(FATE_ARMED + i, FATE_ARMED + i, false);
-		choose(0, FATE_CELL, false);
-		cpus_begin(DEVICE_AGENT, 0, agent_main);
-	}
+	if (scene->acts)
+		acts_begin();
 	faults = scene->faults;
 	postponed = scene->postponed;
 	for (i = 0; i < DEVICE_WAITERS; i++)
@@ -850,28 +655,6 @@ void device_rest(void)
 	}
 }
 
-/* All wait. The file is closed, if it is not, and must go when all in it has acted. */
-static void device_end_acts(void)
-{
-	unsigned int i;
-
-	if (!closed)
-		op_close();
-	for (i = 0; i < DEVICE_MS && !gone; i++) {
-		cpus_go(DEVICE_AGENT, 0);
-		if (!gone && device_has_alarm())
-			device_alarm(DEVICE_ALARM);
-	}
-	if (!gone)
-		stub_fault("a closed file stays");
-	for (i = 0; i < FATES; i++)
-		if (fates[i].due)
-			stub_fault("what was armed does not act");
-	no_work = false;
-	if (!cpus_finish(DEVICE_ALARM))
-		stub_fault("an agent does not end");
-}
-
 /* All wait. Signals end that. Then there is to be read what has not been, and no more. */
 void device_end(void)
 {
@@ -879,7 +662,7 @@ void device_end(void)
 
 	over = true;
 	if (scene->acts) {
-		device_end_acts();
+		acts_end();
 		return;
 	}
 	for (i = 0; i < DEVICE_WAITERS; i++) {
