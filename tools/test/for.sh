@@ -148,7 +148,7 @@ tools/test/device/loop_* tools/test/for.sh
 	make library
 tools/test/vm/attack.sh tools/test/vm/guest/attack.sh
 	make attack
-tools/test/vm/fuzz.sh tools/test/vm/guest/fuzz.sh
+tools/test/vm/fuzz.sh
 	make fuzz
 tools/test/vm/torture.sh tools/test/vm/guest/torture.sh
 	make torture

@@ -19,9 +19,6 @@
 
 #include "fuzz.h"
 
-/* The guest makes a control group, with no processes in it, if it can. */
-#define GROUP_KILL	"/sys/fs/cgroup/fuzz/cgroup.kill"
-
 static int target_signal(unsigned int target)
 {
 	return SIGRTMIN + 3 + target - NR_EVENTFDS;
@@ -29,35 +26,26 @@ static int target_signal(unsigned int target)
 
 void act_begin(struct world *world)
 {
-	int group = open(GROUP_KILL, O_WRONLY | O_CLOEXEC);
+	int group = open(CGROUPS "/fuzz/cgroup.kill", O_WRONLY | O_CLOEXEC);
 	sigset_t blocked;
 	unsigned int i;
 
 	world->pid = getpid();
-	if (group >= 0) {
-		dup3(group, FD_GROUP, O_CLOEXEC);
-		close(group);
-	}
+	if (group >= 0)
+		fd_move(group, FD_GROUP);
 	sigemptyset(&blocked);
-	for (i = 0; i < NR_EVENTFDS; i++) {
-		int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-
-		if (fd < 0 || dup3(fd, FD_EVENT + i, O_CLOEXEC) < 0) {
-			perror("fuzz: eventfd");
-			exit(2);
-		}
-		close(fd);
-	}
+	for (i = 0; i < NR_EVENTFDS; i++)
+		fd_move(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), FD_EVENT + i);
 	for (; i < NR_TARGETS; i++)
 		sigaddset(&blocked, target_signal(i));
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
 }
 
 /* How often a target has been acted on since it was asked last. */
-static uint64_t target_take(unsigned int target)
+static __u64 target_take(unsigned int target)
 {
 	static const struct timespec now;
-	uint64_t count = 0;
+	eventfd_t count = 0;
 	sigset_t set;
 
 	if (target < NR_EVENTFDS)
@@ -88,7 +76,7 @@ void act_reset(struct world *world)
 }
 
 /* What was chosen for a number; NULL if nothing was. */
-static struct act *act_chosen_for(struct file *file, uint64_t number)
+static struct act *act_chosen_for(struct file *file, __u64 number)
 {
 	unsigned int i;
 
@@ -99,7 +87,7 @@ static struct act *act_chosen_for(struct file *file, uint64_t number)
 }
 
 /* What is done for a number. */
-static struct act *act_find(struct file *file, uint64_t number)
+static struct act *act_find(struct file *file, __u64 number)
 {
 	return act_chosen_for(file, number) ?: act_chosen_for(file, TWHEEL_ACT_ANY);
 }
@@ -110,10 +98,10 @@ static void target_unsure(struct world *world, unsigned int target)
 }
 
 /* When the second stage comes, if the first one acts at @time: at the last tick at the latest. */
-static uint64_t act_delayed(const struct file *file, uint64_t time, uint64_t after)
+static __u64 act_delayed(const struct file *file, __u64 time, __u64 after)
 {
-	uint64_t last = (TWHEEL_NEVER_NS - 1) / file->tick_ns * file->tick_ns;
-	uint64_t due = time_add(time, after);
+	__u64 last = (TWHEEL_NEVER_NS - 1) / file->tick_ns * file->tick_ns;
+	__u64 due = time_add(time, after);
 
 	return due < last ? due : last;
 }
@@ -122,8 +110,8 @@ static uint64_t act_delayed(const struct file *file, uint64_t time, uint64_t aft
  * What had that number and that deadline has acted, between the last time at which all was known
  * and now.
  */
-static void act_happened(struct world *world, struct file *file, uint64_t number,
-			 uint64_t deadline, uint64_t now)
+static void act_happened(struct world *world, struct file *file, __u64 number,
+			 __u64 deadline, __u64 now)
 {
 	struct act *act = act_find(file, number);
 
@@ -164,13 +152,12 @@ static void act_ask_timer(const struct task *task, int fd, struct file *file,
 	while ((ret = result(ioctl(fd, TWHEEL_IOC_OP, &op))) >= 0 && must && --tries)
 		usleep(1000);
 	if (ret >= 0 && must)
-		wrong(task->world, "lost: the timer %#llx is due, and does not act",
-		      (unsigned long long)timer->id);
+		wrong(task->world, "lost: the timer %#llx is due, and does not act", timer->id);
 	if (ret == -ENOENT)
 		act_timer_gone(task->world, file, timer);
 }
 
-bool act_out_of_bound(struct file *file, uint32_t number, uint64_t ticks, uint64_t now)
+bool act_out_of_bound(struct file *file, uint32_t number, __u64 ticks, __u64 now)
 {
 	const struct act *act = act_find(file, number);
 
@@ -179,7 +166,7 @@ bool act_out_of_bound(struct file *file, uint32_t number, uint64_t ticks, uint64
 }
 
 /* Armed too far away, either way, what is cancelled looks like a stray word. */
-bool act_may_cancel(struct file *file, uint32_t number, uint64_t ticks, uint64_t now)
+bool act_may_cancel(struct file *file, uint32_t number, __u64 ticks, __u64 now)
 {
 	const struct act *act = act_find(file, number);
 
@@ -187,16 +174,16 @@ bool act_may_cancel(struct file *file, uint32_t number, uint64_t ticks, uint64_t
 	       (!act || !act->most || ticks + act->most >= now);
 }
 
-static bool cell_may_act(const struct file *file, const struct cell *cell, uint64_t now)
+static bool cell_may_act(const struct file *file, const struct cell *cell, __u64 now)
 {
 	return cell_is_due(file, cell, now) || (cell->pending && cell->loose);
 }
 
 /* It is due, or was out of bounds whenever the kernel looked at it. */
-static bool cell_must_act(struct file *file, unsigned int slot, uint64_t now)
+static bool cell_must_act(struct file *file, unsigned int slot, __u64 now)
 {
 	const struct cell *cell = &file->cells[slot];
-	uint64_t ticks = model_ticks(file, now);
+	__u64 ticks = model_ticks(file, now);
 
 	return cell_is_due(file, cell, now) ||
 	       (cell->pending && cell->loose && cell->look <= ticks &&
@@ -206,7 +193,7 @@ static bool cell_must_act(struct file *file, unsigned int slot, uint64_t now)
 bool act_ask_cell(struct world *world, struct file *file, unsigned int slot)
 {
 	struct cell *cell = &file->cells[slot];
-	uint64_t word, fired = cell->word | (uint64_t)TWHEEL_CELL_FIRED << TWHEEL_CELL_STATE_SHIFT;
+	__u64 word, fired = cell->word | (__u64)TWHEEL_CELL_FIRED << TWHEEL_CELL_STATE_SHIFT;
 	uint32_t number = cell_number(file, slot);
 
 	if (!cell_may_act(file, cell, file_now(file)) || !cell_read(world, file, number, &word) ||
@@ -220,11 +207,11 @@ bool act_ask_cell(struct world *world, struct file *file, unsigned int slot)
 }
 
 /* Returns whether all that must have acted is known to have. */
-static bool act_ask_cells(const struct task *task, struct file *file, uint64_t now)
+static bool act_ask_cells(const struct task *task, struct file *file, __u64 now)
 {
 	unsigned int slot, tries;
 	bool known = true, must;
-	uint64_t word;
+	__u64 word;
 
 	for (slot = 0; slot < MAX_CELLS && file->max_cells && !file->wild; slot++) {
 		if (!cell_may_act(file, &file->cells[slot], now))
@@ -248,7 +235,7 @@ static bool act_ask_cells(const struct task *task, struct file *file, uint64_t n
 static bool targets_take(struct world *world)
 {
 	bool all = true;
-	uint64_t taken;
+	__u64 taken;
 	unsigned int i;
 
 	for (i = 0; i < NR_TARGETS; i++) {
@@ -273,7 +260,7 @@ static bool file_is_open(const struct world *world, const struct file *file)
 }
 
 /* What an action that may be done may add to targets. */
-static void act_may(struct file *file, uint64_t number, uint64_t may[NR_TARGETS + 1])
+static void act_may(struct file *file, __u64 number, __u64 may[NR_TARGETS + 1])
 {
 	const struct act *act = act_find(file, number);
 
@@ -284,10 +271,10 @@ static void act_may(struct file *file, uint64_t number, uint64_t may[NR_TARGETS 
 }
 
 /* A closed file may have ended: so all of it may have acted. */
-static void file_may(const struct world *world, struct file *file, uint64_t may[NR_TARGETS + 1])
+static void file_may(const struct world *world, struct file *file, __u64 may[NR_TARGETS + 1])
 {
 	bool open = file_is_open(world, file);
-	uint64_t now = file_now(file);
+	__u64 now = file_now(file);
 	unsigned int i;
 
 	for (i = 0; i < file->nr; i++)
@@ -316,7 +303,7 @@ static void acts_unknown(struct world *world)
 /* What was done must have come, and no more than what may have been done. */
 void act_check_targets(struct world *world)
 {
-	uint64_t may[NR_TARGETS + 1] = { };
+	__u64 may[NR_TARGETS + 1] = { };
 	unsigned int i, tries = PATIENCE;
 
 	if (*world->wrong)
@@ -333,14 +320,13 @@ void act_check_targets(struct world *world)
 		     world->seen[i] <= world->done[i] + may[i]))
 			continue;
 		wrong(world, "target %u is acted on %llu times, not %llu to %llu", i,
-		      (unsigned long long)world->seen[i], (unsigned long long)world->done[i],
-		      (unsigned long long)(world->done[i] + may[i]));
+		      world->seen[i], world->done[i], world->done[i] + may[i]);
 	}
 }
 
 void act_check(const struct task *task, int fd, struct file *file)
 {
-	uint64_t now = file_now(file);
+	__u64 now = file_now(file);
 	unsigned int i;
 
 	for (i = 0; i < file->nr && !file->vague; i++)
@@ -367,7 +353,7 @@ struct ends {
 	bool due;
 };
 
-static void act_ends(struct world *world, struct file *file, uint64_t number, bool due,
+static void act_ends(struct world *world, struct file *file, __u64 number, bool due,
 		     struct ends ends[MAX_ACTS])
 {
 	struct act *act = act_find(file, number);
@@ -383,7 +369,7 @@ static void act_ends(struct world *world, struct file *file, uint64_t number, bo
 static void file_ends(struct world *world, struct file *file)
 {
 	struct ends ends[MAX_ACTS] = { };
-	uint64_t now = file_now(file);
+	__u64 now = file_now(file);
 	unsigned int i;
 
 	for (i = 0; i < file->nr; i++)
@@ -419,7 +405,7 @@ void act_end(struct world *world)
 	act_check_targets(world);
 }
 
-uint64_t random_number(struct task *task, const struct file *file)
+__u64 random_number(struct task *task, const struct file *file)
 {
 	unsigned int number = dice_roll(&task->dice, NR_NUMBERS);
 
@@ -548,7 +534,7 @@ static unsigned int action_target(const struct twheel_action *action)
 }
 
 /* Whether a choice changes what is done for a number. */
-static bool act_is_about(struct file *file, uint64_t chosen, uint64_t number)
+static bool act_is_about(struct file *file, __u64 chosen, __u64 number)
 {
 	return number == chosen ||
 	       (chosen == TWHEEL_ACT_ANY && !act_chosen_for(file, number));
@@ -562,7 +548,7 @@ static void act_chosen(const struct task *task, int fd, struct file *file,
 	struct act *act = act_chosen_for(file, chosen->number);
 	struct act *any = act_chosen_for(file, TWHEEL_ACT_ANY);
 	struct world *world = task->world;
-	uint64_t now = file_now(file), word;
+	__u64 now = file_now(file), word;
 	bool meanwhile = false;
 
 	for (i = 0; i < file->nr && !file->vague; i++) {
@@ -628,11 +614,8 @@ static void act_choose(struct task *task, unsigned int slot)
 		want_any(task, "act", ret, errors);
 		return;
 	}
-	expected = slot_error(file, &arg, sizeof(act), true);
-	if (!expected)
-		expected = argument_error(&arg, sizeof(act), false);
-	if (!expected)
-		expected = act_expected(task, file, &act);
+	expected = argument_error(file, &arg, sizeof(act), false);
+	expected = expected ?: act_expected(task, file, &act);
 	if (!expected && ret == -EDQUOT && user_has_enough(task))
 		expected = ret;
 	want(task, "act", ret, expected, expected);

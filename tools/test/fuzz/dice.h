@@ -8,13 +8,13 @@
 
 /** struct dice - the state of a sequence of numbers */
 struct dice {
-	uint64_t state;
+	__u64 state;
 };
 
 /* A counter that is mixed (splitmix64): every state is good, neighbours differ widely. */
-static inline uint64_t dice_bits(struct dice *dice)
+static inline __u64 dice_bits(struct dice *dice)
 {
-	uint64_t x = dice->state += 0x9e3779b97f4a7c15ULL;
+	__u64 x = dice->state += 0x9e3779b97f4a7c15ULL;
 
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;

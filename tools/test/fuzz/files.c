@@ -11,9 +11,9 @@
 /* The most that an ioctl says that its structure has. */
 #define SIZE_MOST	((1U << _IOC_SIZEBITS) - 1)
 
-uint64_t random_edge(struct dice *dice)
+__u64 random_edge(struct dice *dice)
 {
-	static const uint64_t edges[] = {
+	static const __u64 edges[] = {
 		1, 63, 64, 4096, 0x7fffffff, 0xffffffff, 0x100000000, TWHEEL_NEVER_NS - 1,
 		TWHEEL_NEVER_NS, TWHEEL_NEVER_NS + 1, ~0ULL, TWHEEL_CELL_TICKS + 1,
 	};
@@ -21,7 +21,7 @@ uint64_t random_edge(struct dice *dice)
 	return dice_roll(dice, 2) ? PICK(dice, edges) : dice_bits(dice) >> dice_roll(dice, 64);
 }
 
-uint64_t random_time(struct dice *dice)
+__u64 random_time(struct dice *dice)
 {
 	switch (dice_roll(dice, 10)) {
 	case 0:
@@ -39,7 +39,7 @@ uint64_t random_time(struct dice *dice)
 	}
 }
 
-uint64_t random_zero(struct dice *dice)
+__u64 random_zero(struct dice *dice)
 {
 	return dice_once_in(dice, 60) ? random_edge(dice) : 0;
 }
@@ -79,8 +79,12 @@ struct argument argument_random(struct task *task, bool alone, const void *from,
 	return arg;
 }
 
-long argument_error(const struct argument *arg, size_t size, bool writes)
+long argument_error(const struct file *file, const struct argument *arg, size_t size, bool writes)
 {
+	if (!file || file->mode == O_RDONLY)
+		return -EBADF;
+	if (arg->size < size)
+		return -EINVAL;
 	if (arg->odd)
 		return -E2BIG;
 	if (place_reads(arg->place, arg->size) < arg->size)
@@ -91,13 +95,6 @@ long argument_error(const struct argument *arg, size_t size, bool writes)
 	return 0;
 }
 
-long slot_error(const struct file *file, const struct argument *arg, size_t size, bool writes)
-{
-	if (!file || (writes && file->mode == O_RDONLY))
-		return -EBADF;
-	return arg->size < size ? -EINVAL : 0;
-}
-
 /* A slot gets another file, or none. Nobody watches the old one by it any more. */
 static void slot_set(struct world *world, unsigned int slot, struct file *file)
 {
@@ -106,6 +103,12 @@ static void slot_set(struct world *world, unsigned int slot, struct file *file)
 	epoll_ctl(FD_EPOLL, EPOLL_CTL_DEL, fd_of(slot), NULL);
 	world->fds[slot] = file;
 	world->watches[slot] = (struct watch) { };
+}
+
+void fd_move(int fd, int to)
+{
+	NEED(dup3(fd, to, O_CLOEXEC) == to);
+	close(fd);
 }
 
 void call_open(struct task *task)
@@ -133,8 +136,7 @@ void call_open(struct task *task)
 	}
 	file = &world->files[world->nr_files];
 	slot_set(world, slot, file);
-	dup3(fd, fd_of(slot), O_CLOEXEC);
-	close(fd);
+	fd_move(fd, fd_of(slot));
 	if (!world->exact)
 		return;
 	world->nr_files++;
@@ -219,11 +221,8 @@ void call_setup(struct task *task)
 		want_any(task, "setup", ret, setup_errors);
 		return;
 	}
-	expected = slot_error(file, &arg, sizeof(setup), true);
-	if (!expected)
-		expected = argument_error(&arg, sizeof(setup), false);
-	if (!expected)
-		expected = model_setup(task, file, &setup, ret);
+	expected = argument_error(file, &arg, sizeof(setup), false);
+	expected = expected ?: model_setup(task, file, &setup, ret);
 	want(task, "setup", ret, expected, expected);
 	if (!ret && file)
 		model_ready(file, &setup);

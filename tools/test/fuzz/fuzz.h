@@ -24,10 +24,8 @@
 
 #include <linux/twheel.h>
 
+#include "../device/lib/device.h"
 #include "dice.h"
-
-#define MS		1000000ULL
-#define S		1000000000ULL
 
 #define PICK(dice, array)	((array)[dice_roll(dice, sizeof(array) / sizeof((array)[0]))])
 
@@ -53,8 +51,6 @@ enum {
 	FD_WITNESS	= 200,
 	FD_GROUP,
 	FD_EVENT	= 210,
-	/* From here on. */
-	FD_RINGS	= 300,
 };
 
 /* What actions act on: eventfds, then signals. */
@@ -75,11 +71,11 @@ enum {
  * @unordered: it was armed for the past, or moved: nobody says before which others it comes
  */
 struct timer {
-	uint64_t id;
-	uint64_t cookie;
-	uint64_t deadline;
-	uint64_t period;
-	uint64_t slack;
+	__u64 id;
+	__u64 cookie;
+	__u64 deadline;
+	__u64 period;
+	__u64 slack;
 	bool live;
 	bool unordered;
 };
@@ -90,9 +86,9 @@ struct timer {
  * @look: the kernel looks at it at this tick, at the latest
  */
 struct cell {
-	uint64_t word;
-	uint64_t ticks;
-	uint64_t look;
+	__u64 word;
+	__u64 ticks;
+	__u64 look;
 	bool pending;
 	bool loose;
 };
@@ -107,10 +103,10 @@ struct cell {
 struct act {
 	bool chosen;
 	bool pending;
-	uint64_t number;
+	__u64 number;
 	unsigned int first, then;
-	uint64_t after, from, until;
-	uint64_t most;
+	__u64 after, from, until;
+	__u64 most;
 };
 
 /**
@@ -136,12 +132,12 @@ struct file {
 	uint32_t event_size;
 	uint32_t max_timers;
 	uint32_t max_cells;
-	uint64_t tick_ns;
-	uint64_t origin_ns;
-	uint64_t map_bytes;
-	uint64_t memory;
-	uint64_t virtual_ns;
-	uint64_t known_ns;
+	__u64 tick_ns;
+	__u64 origin_ns;
+	__u64 map_bytes;
+	__u64 memory;
+	__u64 virtual_ns;
+	__u64 known_ns;
 	bool advanced;
 	bool act;
 	uint32_t live;
@@ -183,7 +179,7 @@ struct watch {
  * @wrong: the first thing that was wrong, or empty
  */
 struct world {
-	uint64_t seed, number, mask;
+	__u64 seed, number, mask;
 	bool exact;
 	bool exempt;
 	bool steady;
@@ -197,7 +193,7 @@ struct world {
 	atomic_ullong ids[NR_IDS];
 	atomic_ullong *calls, *events;
 	pid_t pid;
-	uint64_t done[NR_TARGETS + 1], seen[NR_TARGETS];
+	__u64 done[NR_TARGETS + 1], seen[NR_TARGETS];
 	unsigned int unsure;
 	unsigned int nr_files;
 	struct file files[MAX_FILES];
@@ -261,29 +257,29 @@ void memory_catch(void);
 
 /* model.c */
 bool clock_can_be_set(uint32_t clock);
-uint64_t file_now(const struct file *file);
+__u64 file_now(const struct file *file);
 /* The sum of two times, which are at most never. */
-uint64_t time_add(uint64_t a, uint64_t b);
+__u64 time_add(__u64 a, __u64 b);
 /* How many timers and cells are certainly due at a time, or may be. */
-unsigned int model_due(const struct file *file, uint64_t now);
-unsigned int model_may_be_due(const struct file *file, uint64_t now);
+unsigned int model_due(const struct file *file, __u64 now);
+unsigned int model_may_be_due(const struct file *file, __u64 now);
 /* How many timers of a file that acts may have expired. */
-unsigned int model_may_have_acted(const struct file *file, uint64_t now);
-uint64_t model_ticks(const struct file *file, uint64_t ns);
+unsigned int model_may_have_acted(const struct file *file, __u64 now);
+__u64 model_ticks(const struct file *file, __u64 ns);
 /* Whether a deadline has been reached on a tick. */
-bool tick_reached(const struct file *file, uint64_t deadline, uint64_t now);
+bool tick_reached(const struct file *file, __u64 deadline, __u64 now);
 /* Whether a timer may have expired, or must have. */
-bool timer_may_be_due(const struct file *file, const struct timer *timer, uint64_t now);
-bool timer_is_due(const struct file *file, const struct timer *timer, uint64_t now);
+bool timer_may_be_due(const struct file *file, const struct timer *timer, __u64 now);
+bool timer_is_due(const struct file *file, const struct timer *timer, __u64 now);
 void timer_end(struct file *file, struct timer *timer);
-bool cell_is_due(const struct file *file, const struct cell *cell, uint64_t now);
-uint64_t cell_deadline(const struct file *file, const struct cell *cell);
+bool cell_is_due(const struct file *file, const struct cell *cell, __u64 now);
+__u64 cell_deadline(const struct file *file, const struct cell *cell);
 /* Whether this user has reached a limit. */
 bool user_has_enough(const struct task *task);
 void model_op(const struct task *task, struct file *file, const struct twheel_op *asked,
-	      const struct twheel_op *answer, long ret, const uint64_t times[2]);
+	      const struct twheel_op *answer, long ret, const __u64 times[2]);
 void model_event(const struct task *task, struct file *file, const struct twheel_event *event,
-		 const uint64_t span[2]);
+		 const __u64 span[2]);
 struct cell *model_cell(struct file *file, uint32_t number);
 uint32_t cell_number(const struct file *file, unsigned int slot);
 
@@ -309,18 +305,18 @@ struct argument {
 };
 
 /* Numbers near limits. */
-uint64_t random_edge(struct dice *dice);
+__u64 random_edge(struct dice *dice);
 /* Most times are soon, so that timers expire while the program runs. */
-uint64_t random_time(struct dice *dice);
+__u64 random_time(struct dice *dice);
 /* Once in a while, a number in a place where there should be 0. */
-uint64_t random_zero(struct dice *dice);
+__u64 random_zero(struct dice *dice);
 unsigned long command_with_size(unsigned long command, size_t size);
 /* @alone: it may lie in the places where arrays lie. */
 struct argument argument_random(struct task *task, bool alone, const void *from, size_t size);
-/* What is wrong with the argument itself: an error, or 0. @writes: it is written as well. */
-long argument_error(const struct argument *arg, size_t size, bool writes);
-/* What is wrong with the call before its argument is looked at. */
-long slot_error(const struct file *file, const struct argument *arg, size_t size, bool writes);
+/* What is wrong with the file or the argument: an error, or 0. @writes: it is written as well. */
+long argument_error(const struct file *file, const struct argument *arg, size_t size, bool writes);
+/* Give a descriptor its number. */
+void fd_move(int fd, int to);
 void call_open(struct task *task);
 void call_close(struct task *task);
 void call_dup(struct task *task);
@@ -330,30 +326,29 @@ void call_setup(struct task *task);
 void call_op(struct task *task);
 void call_ops(struct task *task);
 void call_advance(struct task *task);
+/* A process ends that shares descriptors with another one. */
+void ring_close(void);
 
 /* act.c */
+/* In there is a control group with no processes in it, if the kernel has them. */
+#define CGROUPS	"/tmp/fuzz_cgroup2"
 void act_begin(struct world *world);
 void act_reset(struct world *world);
 /* A number for which an action may be chosen. */
-uint64_t random_number(struct task *task, const struct file *file);
+__u64 random_number(struct task *task, const struct file *file);
 /* A timer has acted. */
 void act_timer_gone(struct world *world, struct file *file, struct timer *timer);
 /* Has the cell acted, as its word says? */
 bool act_ask_cell(struct world *world, struct file *file, unsigned int slot);
 /* Whether a word that is pending for @ticks is out of the bound of a cell, at the tick @now. */
-bool act_out_of_bound(struct file *file, uint32_t number, uint64_t ticks, uint64_t now);
-bool act_may_cancel(struct file *file, uint32_t number, uint64_t ticks, uint64_t now);
+bool act_out_of_bound(struct file *file, uint32_t number, __u64 ticks, __u64 now);
+bool act_may_cancel(struct file *file, uint32_t number, __u64 ticks, __u64 now);
 /* All that is due acts, and no more. */
 void act_check(const struct task *task, int fd, struct file *file);
 void act_check_targets(struct world *world);
 /* All files are closed: what is armed acts. */
 void act_end(struct world *world);
 void call_act(struct task *task);
-
-/* ring.c */
-long ring_ops(int fd, const struct twheel_ops *ops);
-bool ring_is_used(void);
-void ring_close(void);
 
 /* wait.c */
 void call_read(struct task *task);
@@ -375,10 +370,10 @@ bool mapping_is_good(const struct mapping *mapping);
 void mappings_close(struct world *world);
 /* The word of a cell. False if it is not mapped. */
 bool cell_read(const struct world *world, const struct file *file, uint32_t number,
-	       uint64_t *word);
+	       __u64 *word);
 /* Does a cell say that it has fired? True if it is not mapped. @pending: what it said before */
 bool cell_fired(const struct world *world, const struct file *file, uint32_t number,
-		uint64_t pending);
+		__u64 pending);
 
 static inline int fd_of(unsigned int slot)
 {

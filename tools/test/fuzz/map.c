@@ -38,7 +38,7 @@ static void mapping_read_head(void *arg)
 }
 
 static long mmap_expected(const struct file *file, size_t bytes, int prot, bool private,
-			  uint64_t offset)
+			  __u64 offset)
 {
 	if (!file)
 		return -EBADF;
@@ -63,7 +63,7 @@ void call_mmap(struct task *task)
 	struct file *file = slot_file(task, slot);
 	int prot = prots[dice_roll(&task->dice, 7)];
 	bool private = dice_once_in(&task->dice, 20);
-	uint64_t offset = dice_once_in(&task->dice, 10) ? dice_roll(&task->dice, 5) * PAGE : 0;
+	__u64 offset = dice_once_in(&task->dice, 10) ? dice_roll(&task->dice, 5) * PAGE : 0;
 	struct twheel_info info = { };
 	long ret, expected;
 	size_t bytes;
@@ -80,7 +80,7 @@ void call_mmap(struct task *task)
 		     (private ? MAP_PRIVATE : MAP_SHARED) | MAP_FIXED, fd_of(slot), offset);
 	ret = start == MAP_FAILED ? -errno : 0;
 	tell(task, "mmap(%u, %zu bytes, prot %d%s, from %llu) = %s", slot, bytes, prot,
-	     private ? ", private" : "", (unsigned long long)offset, result_name(ret));
+	     private ? ", private" : "", offset, result_name(ret));
 	if (task->world->exact) {
 		expected = mmap_expected(file, bytes, prot, private, offset);
 		want(task, "mmap", ret, expected, expected);
@@ -145,15 +145,15 @@ struct stroke {
 	struct task *task;
 	struct mapping *mapping;
 	uint32_t number;
-	uint64_t old, new, ticks, look;
+	__u64 old, new, ticks, look;
 	unsigned int how;
 	bool done, kick;
 };
 
 /* An element of a part of the mapping; NULL if it is outside. */
-static __u64 *stroke_word(const struct stroke *stroke, uint64_t offset, uint64_t index)
+static __u64 *stroke_word(const struct stroke *stroke, __u64 offset, __u64 index)
 {
-	uint64_t bytes = stroke->mapping->bytes;
+	__u64 bytes = stroke->mapping->bytes;
 
 	if (offset % 8 || offset >= bytes || index >= (bytes - offset) / 8)
 		return NULL;
@@ -165,7 +165,7 @@ static __u64 *stroke_cell(const struct stroke *stroke)
 	return stroke_word(stroke, stroke->mapping->head.cells_offset, 2ULL * stroke->number);
 }
 
-static uint64_t load(const __u64 *word)
+static __u64 load(const __u64 *word)
 {
 	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
@@ -213,7 +213,7 @@ static void stroke_change(void *arg)
 	stroke->kick = load(wake) > stroke->ticks && stroke->how != 3;
 }
 
-bool cell_read(const struct world *world, const struct file *file, uint32_t number, uint64_t *word)
+bool cell_read(const struct world *world, const struct file *file, uint32_t number, __u64 *word)
 {
 	unsigned int i;
 
@@ -232,12 +232,12 @@ bool cell_read(const struct world *world, const struct file *file, uint32_t numb
 }
 
 bool cell_fired(const struct world *world, const struct file *file, uint32_t number,
-		uint64_t pending)
+		__u64 pending)
 {
-	uint64_t word;
+	__u64 word;
 
 	return !cell_read(world, file, number, &word) ||
-	       word == (pending | (uint64_t)TWHEEL_CELL_FIRED << TWHEEL_CELL_STATE_SHIFT);
+	       word == (pending | (__u64)TWHEEL_CELL_FIRED << TWHEEL_CELL_STATE_SHIFT);
 }
 
 /* Kick, by any descriptor of the file. Returns false if there is none. */
@@ -257,9 +257,9 @@ static bool stroke_kick(const struct stroke *stroke)
 }
 
 /* A deadline: like those of timers, within reach, or never. */
-static uint64_t random_ticks(struct task *task, const struct file *file, uint64_t now)
+static __u64 random_ticks(struct task *task, const struct file *file, __u64 now)
 {
-	uint64_t time = random_time(&task->dice), tick = file->tick_ns, ticks;
+	__u64 time = random_time(&task->dice), tick = file->tick_ns, ticks;
 
 	if (dice_once_in(&task->dice, 30))
 		return TWHEEL_CELL_NEVER;
@@ -279,7 +279,7 @@ void call_cell(struct task *task)
 	struct file *known = task->world->exact ? mapping->file : NULL, *file = known ?: &others;
 	struct stroke stroke = { .task = task, .mapping = mapping };
 	uint32_t generation, state = TWHEEL_CELL_PENDING;
-	uint64_t now;
+	__u64 now;
 	struct cell *cell;
 	bool acts;
 
@@ -308,9 +308,8 @@ void call_cell(struct task *task)
 	stroke.new = twheel_cell_word(generation, state, stroke.ticks);
 	stroke.done = false;
 	memory_try(stroke_change, &stroke);
-	tell(task, "cell %u: word %#llx to %#llx, deadline %llu%s%s", stroke.number,
-	     (unsigned long long)stroke.old, (unsigned long long)stroke.new,
-	     (unsigned long long)stroke.ticks, stroke.done ? "" : ", lost",
+	tell(task, "cell %u: word %#llx to %#llx, deadline %llu%s%s", stroke.number, stroke.old,
+	     stroke.new, stroke.ticks, stroke.done ? "" : ", lost",
 	     stroke.kick ? ", and a kick" : "");
 	if (acts && !stroke.done &&
 	    (act_ask_cell(task->world, file, cell - file->cells) || cell->word != stroke.old))
@@ -320,8 +319,7 @@ void call_cell(struct task *task)
 	if (!known || file->wild)
 		return;
 	if (!stroke.done || stroke.old != cell->word)
-		wrong(task->world, "the word of cell %u is %#llx", stroke.number,
-		      (unsigned long long)stroke.old);
+		wrong(task->world, "the word of cell %u is %#llx", stroke.number, stroke.old);
 	*cell = (struct cell) {
 		.word = stroke.new, .ticks = stroke.ticks,
 		.look = stroke.kick ? now : stroke.look,
@@ -334,7 +332,7 @@ static void stroke_nonsense(void *arg)
 {
 	struct stroke *stroke = arg;
 	const struct twheel_map *head = &stroke->mapping->head;
-	const uint64_t offsets[] = {
+	const __u64 offsets[] = {
 		head->cells_offset, head->bitmap_offset, head->summary_offset, head->wake_offset, 0,
 	};
 	struct dice *dice = &stroke->task->dice;

@@ -30,15 +30,12 @@ char *memory_new(void)
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 
-	if (start == MAP_FAILED || mprotect(start + AT_END, PAGE, PROT_NONE) ||
-	    mprotect(start + AT_GUARD, PAGE, PROT_NONE) || fd < 0 || ftruncate(fd, PAGE) ||
-	    mmap(start + AT_READ_ONLY, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) ==
-		    MAP_FAILED ||
-	    mmap(start + AT_TWIN, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
-		    MAP_FAILED) {
-		perror("fuzz: no memory to fuzz with");
-		exit(2);
-	}
+	NEED(start != MAP_FAILED && !mprotect(start + AT_END, PAGE, PROT_NONE) &&
+	     !mprotect(start + AT_GUARD, PAGE, PROT_NONE) && !ftruncate(fd, PAGE));
+	NEED(mmap(start + AT_READ_ONLY, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) !=
+	     MAP_FAILED);
+	NEED(mmap(start + AT_TWIN, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) !=
+	     MAP_FAILED);
 	close(fd);
 	return start;
 }

@@ -16,62 +16,56 @@ bool clock_can_be_set(uint32_t clock)
 	return clock == TWHEEL_REALTIME || clock == TWHEEL_TAI;
 }
 
-uint64_t file_now(const struct file *file)
+__u64 file_now(const struct file *file)
 {
-	static const clockid_t clocks[] = {
-		CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_TAI,
-	};
-	struct timespec ts;
-
 	if (!file || file->clock >= TWHEEL_VIRTUAL)
 		return file ? file->virtual_ns : 0;
-	clock_gettime(clocks[file->clock], &ts);
-	return ts.tv_sec * S + ts.tv_nsec;
+	return dev_now(dev_clock(file->clock));
 }
 
-uint64_t time_add(uint64_t a, uint64_t b)
+__u64 time_add(__u64 a, __u64 b)
 {
 	return a > TWHEEL_NEVER_NS || b > TWHEEL_NEVER_NS - a ? TWHEEL_NEVER_NS : a + b;
 }
 
-bool tick_reached(const struct file *file, uint64_t deadline, uint64_t now)
+bool tick_reached(const struct file *file, __u64 deadline, __u64 now)
 {
-	uint64_t tick = (deadline + file->tick_ns - 1) / file->tick_ns;
+	__u64 tick = (deadline + file->tick_ns - 1) / file->tick_ns;
 
 	return deadline < TWHEEL_NEVER_NS && tick <= now / file->tick_ns;
 }
 
-bool timer_may_be_due(const struct file *file, const struct timer *timer, uint64_t now)
+bool timer_may_be_due(const struct file *file, const struct timer *timer, __u64 now)
 {
 	return tick_reached(file, timer->deadline, now);
 }
 
-bool timer_is_due(const struct file *file, const struct timer *timer, uint64_t now)
+bool timer_is_due(const struct file *file, const struct timer *timer, __u64 now)
 {
 	return tick_reached(file, time_add(timer->deadline, timer->slack), now);
 }
 
 /* Ticks as cells count them. */
-uint64_t model_ticks(const struct file *file, uint64_t ns)
+__u64 model_ticks(const struct file *file, __u64 ns)
 {
 	return (ns / file->tick_ns * file->tick_ns - file->origin_ns) / file->tick_ns;
 }
 
-bool cell_is_due(const struct file *file, const struct cell *cell, uint64_t now)
+bool cell_is_due(const struct file *file, const struct cell *cell, __u64 now)
 {
 	return cell->pending && cell->ticks != TWHEEL_CELL_NEVER &&
 	       cell->ticks <= model_ticks(file, now);
 }
 
-uint64_t cell_deadline(const struct file *file, const struct cell *cell)
+__u64 cell_deadline(const struct file *file, const struct cell *cell)
 {
-	uint64_t due = file->origin_ns + cell->ticks * file->tick_ns;
+	__u64 due = file->origin_ns + cell->ticks * file->tick_ns;
 
 	/* Before the clock began. */
 	return due > TWHEEL_NEVER_NS ? 0 : due;
 }
 
-static unsigned int cells_due(const struct file *file, uint64_t now)
+static unsigned int cells_due(const struct file *file, __u64 now)
 {
 	unsigned int i, due = 0;
 
@@ -80,7 +74,7 @@ static unsigned int cells_due(const struct file *file, uint64_t now)
 	return due;
 }
 
-unsigned int model_due(const struct file *file, uint64_t now)
+unsigned int model_due(const struct file *file, __u64 now)
 {
 	unsigned int due = file->wild ? 0 : cells_due(file, now);
 	uint32_t i;
@@ -92,7 +86,7 @@ unsigned int model_due(const struct file *file, uint64_t now)
 	return due;
 }
 
-unsigned int model_may_have_acted(const struct file *file, uint64_t now)
+unsigned int model_may_have_acted(const struct file *file, __u64 now)
 {
 	unsigned int due = 0;
 	uint32_t i;
@@ -102,7 +96,7 @@ unsigned int model_may_have_acted(const struct file *file, uint64_t now)
 	return due;
 }
 
-unsigned int model_may_be_due(const struct file *file, uint64_t now)
+unsigned int model_may_be_due(const struct file *file, __u64 now)
 {
 	if (file->act)
 		return 0;
@@ -110,7 +104,7 @@ unsigned int model_may_be_due(const struct file *file, uint64_t now)
 	       model_may_have_acted(file, now);
 }
 
-static struct timer *timer_find(struct file *file, uint64_t id)
+static struct timer *timer_find(struct file *file, __u64 id)
 {
 	uint32_t i;
 
@@ -120,7 +114,7 @@ static struct timer *timer_find(struct file *file, uint64_t id)
 	return NULL;
 }
 
-static struct timer *timer_find_live(struct file *file, uint64_t id)
+static struct timer *timer_find_live(struct file *file, __u64 id)
 {
 	struct timer *timer = timer_find(file, id);
 
@@ -157,7 +151,7 @@ struct outcome {
 	bool gone;
 	long one, other;
 	/* The deadline that it asks for lies between these. */
-	uint64_t least, most;
+	__u64 least, most;
 	struct timer *timer;
 };
 
@@ -189,7 +183,7 @@ static void outcome_of_modify(const struct twheel_op *op, struct outcome *out)
 }
 
 /* Of those that are live, some may have acted. */
-static void outcome_of_room(const struct file *file, uint64_t now, struct outcome *out)
+static void outcome_of_room(const struct file *file, __u64 now, struct outcome *out)
 {
 	unsigned int gone = file->act ? model_may_have_acted(file, now) : 0;
 
@@ -208,7 +202,7 @@ static void outcome_of_advance(const struct file *file, const struct twheel_op *
 }
 
 static struct outcome outcome_of(struct file *file, const struct twheel_op *op,
-				 const uint64_t span[2])
+				 const __u64 span[2])
 {
 	bool abs = op->flags & TWHEEL_ABS;
 	struct outcome out = {
@@ -264,13 +258,12 @@ static struct outcome outcome_of(struct file *file, const struct twheel_op *op,
 }
 
 static void timer_armed(const struct task *task, struct file *file, const struct twheel_op *asked,
-			const struct twheel_op *answer, uint64_t now)
+			const struct twheel_op *answer, __u64 now)
 {
 	struct timer *timer = &file->timers[file->nr];
 
 	if (!answer->id || timer_find(file, answer->id))
-		wrong(task->world, "arm gives %#llx, which is none or was another's",
-		      (unsigned long long)answer->id);
+		wrong(task->world, "arm gives %#llx, which is none or was another's", answer->id);
 	if (file->nr == MAX_TIMERS) {
 		file->vague = true;
 		return;
@@ -284,7 +277,7 @@ static void timer_armed(const struct task *task, struct file *file, const struct
 	file->live++;
 }
 
-static void clock_advanced(struct file *file, uint64_t now)
+static void clock_advanced(struct file *file, __u64 now)
 {
 	unsigned int i;
 
@@ -314,9 +307,9 @@ static void all_cancelled(struct file *file)
 /* An operation has succeeded: follow it, and check what it says. */
 static void op_done(const struct task *task, struct file *file, const struct twheel_op *asked,
 		    const struct twheel_op *answer, long ret, const struct outcome *out,
-		    const uint64_t span[2])
+		    const __u64 span[2])
 {
-	uint64_t least = out->least, most = out->most;
+	__u64 least = out->least, most = out->most;
 
 	/* Its deadline is what it was. */
 	if (asked->op == TWHEEL_OP_QUERY || (asked->op == TWHEEL_OP_MODIFY && !ret)) {
@@ -347,8 +340,7 @@ static void op_done(const struct task *task, struct file *file, const struct twh
 	}
 	if (answer->deadline_ns < least || answer->deadline_ns > most)
 		wrong(task->world, "operation %u says %llu, not %llu to %llu", asked->op,
-		      (unsigned long long)answer->deadline_ns, (unsigned long long)least,
-		      (unsigned long long)most);
+		      answer->deadline_ns, least, most);
 }
 
 /* Nothing but the outputs may have been written. */
@@ -379,11 +371,11 @@ bool user_has_enough(const struct task *task)
 }
 
 void model_op(const struct task *task, struct file *file, const struct twheel_op *asked,
-	      const struct twheel_op *answer, long ret, const uint64_t times[2])
+	      const struct twheel_op *answer, long ret, const __u64 times[2])
 {
 	bool virtual = file->clock == TWHEEL_VIRTUAL;
 	/* Time passes between two operations of an array, too. */
-	const uint64_t span[2] = {
+	const __u64 span[2] = {
 		virtual ? file->virtual_ns : times[0], virtual ? file->virtual_ns : times[1],
 	};
 	struct outcome out = outcome_of(file, asked, span);
@@ -418,7 +410,7 @@ static void event_of_cell(const struct task *task, struct file *file,
 			  const struct twheel_event *event)
 {
 	struct cell *cell = model_cell(file, (uint32_t)event->id);
-	uint64_t due = cell ? cell_deadline(file, cell) : 0;
+	__u64 due = cell ? cell_deadline(file, cell) : 0;
 
 	if (file->wild)
 		return;
@@ -432,14 +424,14 @@ static void event_of_cell(const struct task *task, struct file *file,
 	if (!cell)
 		return;
 	cell->pending = false;
-	cell->word |= (uint64_t)TWHEEL_CELL_FIRED << TWHEEL_CELL_STATE_SHIFT;
+	cell->word |= (__u64)TWHEEL_CELL_FIRED << TWHEEL_CELL_STATE_SHIFT;
 }
 
 /* Of timers that were armed in time, an earlier tick comes first. */
 static void event_check_order(const struct task *task, const struct file *file,
-			      const struct timer *timer, uint64_t before)
+			      const struct timer *timer, __u64 before)
 {
-	uint64_t tick = (timer->deadline + file->tick_ns - 1) / file->tick_ns;
+	__u64 tick = (timer->deadline + file->tick_ns - 1) / file->tick_ns;
 	uint32_t i;
 
 	for (i = 0; i < file->nr && !timer->unordered && !timer->slack; i++) {
@@ -449,15 +441,15 @@ static void event_check_order(const struct task *task, const struct file *file,
 		    timer_is_due(file, other, before) &&
 		    (other->deadline + file->tick_ns - 1) / file->tick_ns < tick)
 			wrong(task->world, "the event of %#llx comes before that of %#llx",
-			      (unsigned long long)timer->id, (unsigned long long)other->id);
+			      timer->id, other->id);
 	}
 }
 
 /* How many deadlines have been reached, and which is next; NEVER if none is. */
-static uint64_t event_count(const struct file *file, const struct timer *timer, uint64_t now,
-			    uint64_t *next)
+static __u64 event_count(const struct file *file, const struct timer *timer, __u64 now,
+			 __u64 *next)
 {
-	uint64_t reached = now / file->tick_ns * file->tick_ns, count = 1, ahead;
+	__u64 reached = now / file->tick_ns * file->tick_ns, count = 1, ahead;
 
 	*next = TWHEEL_NEVER_NS;
 	if (!timer->period)
@@ -470,15 +462,14 @@ static uint64_t event_count(const struct file *file, const struct timer *timer, 
 }
 
 static void event_of_timer(const struct task *task, struct file *file,
-			   const struct twheel_event *event, const uint64_t span[2])
+			   const struct twheel_event *event, const __u64 span[2])
 {
 	struct timer *timer = timer_find_live(file, event->id);
-	uint64_t next, count;
+	__u64 next, count;
 	bool last;
 
 	if (!timer) {
-		wrong(task->world, "an event of %#llx, which is not there",
-		      (unsigned long long)event->id);
+		wrong(task->world, "an event of %#llx, which is not there", event->id);
 		return;
 	}
 	event_check_order(task, file, timer, span[0]);
@@ -487,9 +478,7 @@ static void event_of_timer(const struct task *task, struct file *file,
 	if (event->cookie != timer->cookie || event->deadline_ns != timer->deadline ||
 	    event->count != count || event->flags != (last ? TWHEEL_EVENT_LAST : 0))
 		wrong(task->world, "the event of %#llx is not as armed: %#llx, %llu, %llu, %u",
-		      (unsigned long long)event->id, (unsigned long long)event->cookie,
-		      (unsigned long long)event->deadline_ns, (unsigned long long)event->count,
-		      event->flags);
+		      event->id, event->cookie, event->deadline_ns, event->count, event->flags);
 	timer->deadline = next;
 	timer->unordered = timer_may_be_due(file, timer, span[1]);
 	if (last)
@@ -497,15 +486,14 @@ static void event_of_timer(const struct task *task, struct file *file,
 }
 
 void model_event(const struct task *task, struct file *file, const struct twheel_event *event,
-		 const uint64_t span[2])
+		 const __u64 span[2])
 {
 	if (event->now_ns < span[0] || event->now_ns > span[1])
 		wrong(task->world, "an event that was taken at %llu, by a call from %llu to %llu",
-		      (unsigned long long)event->now_ns, (unsigned long long)span[0],
-		      (unsigned long long)span[1]);
+		      event->now_ns, span[0], span[1]);
 	if (!tick_reached(file, event->deadline_ns, event->now_ns))
 		wrong(task->world, "early: an event of %llu, taken at %llu",
-		      (unsigned long long)event->deadline_ns, (unsigned long long)event->now_ns);
+		      event->deadline_ns, event->now_ns);
 	if (event->type == TWHEEL_EVENT_CELL && file->max_cells) {
 		event_of_cell(task, file, event);
 		return;

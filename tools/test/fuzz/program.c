@@ -54,7 +54,7 @@ void tell(const struct task *task, const char *format, ...)
 
 	if (!world->verbose)
 		return;
-	length = snprintf(text, sizeof(text), "| %2u %u: ", task->call, task->number);
+	length = snprintf(text, sizeof(text), "# %2u %u: ", task->call, task->number);
 	va_start(args, format);
 	length += vsnprintf(text + length, sizeof(text) - length - 1, format, args);
 	va_end(args);
@@ -85,8 +85,7 @@ void want(const struct task *task, const char *what, long ret, long one, long ot
 	if (ret == one || ret == other)
 		return;
 	if (one == other)
-		wrong(task->world, "%s gives %s, not %s", what, result_name(ret),
-		      result_name(one));
+		wrong(task->world, "%s gives %s, not %s", what, result_name(ret), result_name(one));
 	else
 		wrong(task->world, "%s gives %s, not %s or %s", what, result_name(ret),
 		      result_name(one), result_name(other));
@@ -115,10 +114,8 @@ static timer_t alarm_new(void)
 	timer_t alarm;
 
 	event._sigev_un._tid = syscall(SYS_gettid);
-	if (sigaction(SIGUSR1, &action, NULL) || timer_create(CLOCK_MONOTONIC, &event, &alarm)) {
-		perror("fuzz: timer_create");
-		exit(2);
-	}
+	NEED(!sigaction(SIGUSR1, &action, NULL) &&
+	     !timer_create(CLOCK_MONOTONIC, &event, &alarm));
 	return alarm;
 }
 
@@ -154,7 +151,7 @@ static unsigned int call_choose(struct task *task)
 	};
 	unsigned int total = 0, i, roll;
 
-	for (i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+	for (i = 0; i < SIZE_OF(calls); i++) {
 		total += calls[i].weight;
 		if (task->call < FIRST_CALLS && calls[i].run == first[task->call] &&
 		    (!task->call || dice_roll(&task->dice, 4)))
@@ -291,7 +288,6 @@ static void check_all_is_back(struct world *world)
 
 static void world_reset(struct world *world)
 {
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
 	unsigned int i;
 
 	world->exact = true;
@@ -304,8 +300,7 @@ static void world_reset(struct world *world)
 	for (i = 0; i < NR_IDS; i++)
 		world->ids[i] = 0;
 	act_reset(world);
-	dup3(epoll, FD_EPOLL, O_CLOEXEC);
-	close(epoll);
+	fd_move(epoll_create1(EPOLL_CLOEXEC), FD_EPOLL);
 }
 
 bool program_run(struct world *world)

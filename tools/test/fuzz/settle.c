@@ -68,16 +68,15 @@ void model_check(const struct task *task, int fd, struct file *file)
 	    (!file->vague && (info.timers > file->live || info.timers + gone < file->live)) ||
 	    (file->clock == TWHEEL_VIRTUAL && info.now_ns != file->virtual_ns))
 		wrong(task->world, "info: %u, %llu, %u, %u, %u: %llu timers, not %u; now %llu",
-		      info.clock, (unsigned long long)info.tick_ns, info.event_size,
-		      info.max_timers, info.max_cells, (unsigned long long)info.timers,
-		      file->live, (unsigned long long)info.now_ns);
+		      info.clock, info.tick_ns, info.event_size, info.max_timers, info.max_cells,
+		      info.timers, file->live, info.now_ns);
 	file->origin_ns = info.origin_ns;
 	file->map_bytes = info.map_bytes;
 	file->memory = info.file_memory;
 }
 
 /* Read what is due until @until, which is waited for on a real clock. */
-static void settle_drain(struct task *task, int fd, struct file *file, uint64_t until)
+static void settle_drain(struct task *task, int fd, struct file *file, __u64 until)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 
@@ -92,9 +91,9 @@ static void settle_drain(struct task *task, int fd, struct file *file, uint64_t 
 }
 
 /* The time at which the last timer is due that is ever due. */
-static uint64_t settle_end(const struct file *file)
+static __u64 settle_end(const struct file *file)
 {
-	uint64_t end = file->virtual_ns, due;
+	__u64 end = file->virtual_ns, due;
 	uint32_t i;
 
 	for (i = 0; i < file->nr; i++) {
@@ -110,7 +109,7 @@ static uint64_t settle_end(const struct file *file)
 static void settle_op(struct task *task, int fd, struct file *file, struct twheel_op op)
 {
 	struct twheel_op asked = op;
-	uint64_t span[2] = { file_now(file), 0 };
+	__u64 span[2] = { file_now(file), 0 };
 	long ret = result(ioctl(fd, TWHEEL_IOC_OP, &op));
 
 	span[1] = file_now(file);

@@ -28,7 +28,7 @@ static void watches_expect(struct world *world, const struct file *file)
 }
 
 static void records_check(const struct task *task, struct file *file, const char *record,
-			  unsigned int count, const uint64_t span[2])
+			  unsigned int count, const __u64 span[2])
 {
 	struct twheel_event event;
 
@@ -45,7 +45,7 @@ static void records_check(const struct task *task, struct file *file, const char
 
 /* Nothing was read: check that this was right. */
 static void refusal_check(const struct task *task, const struct file *file, long ret,
-			  size_t bytes, enum place place, const uint64_t span[2])
+			  size_t bytes, enum place place, const __u64 span[2])
 {
 	bool may = model_may_be_due(file, span[1]);
 	long one = file->blocks ? -EINTR : -EAGAIN, other;
@@ -64,7 +64,7 @@ static void refusal_check(const struct task *task, const struct file *file, long
 }
 
 static void read_check(const struct task *task, struct file *file, long ret, size_t bytes,
-		       enum place place, const char *buffer, const uint64_t span[2])
+		       enum place place, const char *buffer, const __u64 span[2])
 {
 	long room = place_writes(place, bytes) / file->event_size, got = 0;
 
@@ -98,7 +98,7 @@ long event_read(struct task *task, int fd, struct file *file, unsigned int iovec
 {
 	char *buffer = place_at(task, place, bytes, true);
 	struct iovec iovec[MAX_IOVECS];
-	uint64_t span[2] = { file_now(file) };
+	__u64 span[2] = { file_now(file) };
 	size_t at = 0, part;
 	unsigned int i;
 	bool alarm = !task->world->exact || (file && file->blocks && !model_due(file, span[0]));
@@ -145,7 +145,7 @@ void call_read(struct task *task)
 /* Is something due, or about to be? Then it is waited for. */
 static bool file_will_be_due(const struct file *file)
 {
-	uint64_t now = file_now(file);
+	__u64 now = file_now(file);
 
 	return model_due(file, file->clock == TWHEEL_VIRTUAL ? now : now + SOON_NS);
 }

@@ -3,6 +3,7 @@
 # The tests, built for a kernel and run on it. Read lib.sh first. row.sh sets
 #   kdir, image	the kernel: what modules are built against, and what is booted
 #   work	the folder for all of this kernel's
+#   row	its name
 #   words	further words for the kernel's command line
 #   names	suites or programs, to run only those; all if empty
 # Seen as a single file, this does not show it.
@@ -28,7 +29,7 @@ TEST_PACKAGES=(qemu-system-x86 g++ cmake gcc-multilib "${HOST_PACKAGES[@]}" "${G
 programs() {
 	local path
 
-	for path in "${ROOT:?}"/tools/test/device/*_test.{c,sh}; do
+	for path in "${ROOT:?}"/tools/test/{device/*_test.{c,sh},fuzz/*_test.c}; do
 		path=${path##*/}
 		[[ $path = loop_* ]] || echo "${path%.*}"
 	done
@@ -235,6 +236,18 @@ files_of_programs() {
 	cp "$ROOT/tools/test/device/lib/tap.sh" "$root/"
 }
 
+# fuzz_words: the boot words that say what fuzz_test does: the kernel gives what it does not know to
+# process 1. Each day has its seed.
+fuzz_words() {
+	local name
+
+	SEED=${SEED:-$(date +%Y%m%d)} TIME=${TIME:-30}
+	for name in SEED TIME CALLS REPLAY TIMES TWHEEL_TEST_LIMIT_S; do
+		[ -z "${!name:-}" ] || words+=" $name=${!name}"
+	done
+	say "fuzz_test: SEED=$SEED, $TIME s"
+}
+
 # run_tests CPUS [MORE]: all of them, with so many CPUs, or suites of several CPUs with MORE;
 # and misuse of the module. Prints the verdict, which is the status.
 run_tests() {
@@ -246,6 +259,8 @@ run_tests() {
 	mapfile -t all_smp < <(suites twheel_kunit_smp)
 	if [ ${#names[@]} = 0 ]; then
 		for name in $(programs); do
+			# That is as good on one kernel as on all.
+			[ "$name" != fuzz_test ] || [ "$row" = debug-6.1 ] || continue
 			if why=$(left_out "$name"); then
 				echo "- $name: $why" >> "$work/built"
 			else
@@ -267,6 +282,7 @@ run_tests() {
 		fi
 	done
 
+	[[ " ${programs[*]} " != *" fuzz_test "* ]] || fuzz_words
 	if [ -n "$(lacks "$kdir" KUNIT)" ]; then
 		# The verdict names each as skipped.
 		suites+=("${smp[@]}") smp=()

@@ -86,7 +86,7 @@ boot() {
 
 # What uses the device. The fuzzer is for 64 bits only.
 programs=(test/device/stress_test)
-[[ ${GUEST_ARCH:-} =~ ^(arm|i386)$ ]] || programs+=(test/fuzz/fuzz)
+[[ ${GUEST_ARCH:-} =~ ^(arm|i386)$ ]] || programs+=(test/device/fuzz_test)
 
 # A search by kmemleak takes long, and is no matter of this test.
 words="$PATIENT_WORDS kmemleak=off no_console_suspend oops=panic panic_on_warn=1 \

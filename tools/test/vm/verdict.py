@@ -68,10 +68,10 @@ def expected_cases(sources):
 
 def expected_programs(sources):
     """Programs of the sources."""
-    tests = sources / "tools/test/device"
-    return ({path.stem for suffix in ("c", "sh") for path in tests.glob("*_test." + suffix)
-             if not path.stem.startswith("loop_")} |
-            {line + "_32" for line in (tests / "compat").read_text().splitlines()
+    tests = sources / "tools/test"
+    return ({path.stem for folder in ("device", "fuzz") for path in (tests / folder).iterdir()
+             if re.fullmatch(r"(?!loop_)\w+_test\.(c|sh)", path.name)} |
+            {line + "_32" for line in (tests / "device/compat").read_text().splitlines()
              if not line.startswith("#")})
 
 
@@ -136,7 +136,7 @@ class Run:
         self.verdict, self.folder = verdict, folder
         self.only = set((folder / "only").read_text().split())
         self.cpus = (folder / "cpus").read_text().strip()
-        self.complete, self.stuck, self.took = False, "", []
+        self.complete, self.stuck, self.took, self.seed = False, "", [], 1
         self.suites, self.programs = expected_cases(sources), expected_programs(sources)
         for name in self.only - set(self.suites) - self.programs:
             if name.partition(":")[0] != "example":
@@ -166,6 +166,9 @@ class Run:
                           f"see {self.folder / 'console'}")
         for line in found[:10]:
             print("  | " + line)
+        # Tasks of the fuzzer have the numbers of their programs.
+        for program in sorted(set(re.findall(r"Comm: fuzz(\d+)", "\n".join(console)))):
+            print(f"  | it ran: make fuzz SEED={self.seed} REPLAY={program}")
 
     def ignore(self, words, lines):
         pass
@@ -189,6 +192,8 @@ class Run:
     def judge_program(self, words, lines):
         name = words[0]
         failed = self.verdict.failed
+        self.seed = max([self.seed] + [int(line[7:]) for line in lines
+                                       if line.startswith("# SEED=")])
         self.programs.discard(name)
         judge_lines(self.verdict, name, lines, "")
         if words[-1] == "cut off":

@@ -106,10 +106,7 @@ unguard() { kill $guard 2>/dev/null; }
 # begin_torture OPTION...: load both modules
 begin_torture() {
 	if ! lsmod | grep -q '^twheel '; then
-		# Limits that programs of the fuzzer reach.
-		insmod /modules/twheel.ko limit_timers=40000 user_timers=4096 ||
-			{ fail "twheel does not load"; return 1; }
-		chmod 666 /dev/twheel
+		insmod /modules/twheel.ko || { fail "twheel does not load"; return 1; }
 	fi
 	insmod /modules/twheel_torture.ko "$@" ||
 		{ fail "twheel_torture does not load"; return 1; }
@@ -149,7 +146,7 @@ until_end() {
 
 # fuzz_device SECONDS: with no clocks that can be set, as the model of the fuzzer reads them
 fuzz_device() {
-	[ ! -e /bin/fuzz ] || fuzz --steady 1 --failures 1 --seconds "$1"
+	[ ! -e /bin/fuzz_test ] || STEADY=1 TIME=$1 fuzz_test
 }
 
 # device SECONDS: use it. The races come after the fuzzer, which looks at all timers of root.
@@ -163,8 +160,8 @@ device() {
 
 # device_judge PID: it has ended
 device_judge() {
-	wait "$1" || fail "the device: $(grep -E '^@failure|^not ok' /tmp/device | head -n 1)"
-	sed -n 's/^@figures/device:/p' /tmp/device > $out
+	wait "$1" || fail "the device: $(grep -B 1 -E '^# again|^not ok' /tmp/device | head -n 1)"
+	sed -n 's/^# fuzz/device/p' /tmp/device | tail -n 1 > $out
 	[ -z "$cause" ] || sed 's/^/| /' /tmp/device > $out
 }
 

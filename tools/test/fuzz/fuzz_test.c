@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz: this process starts the workers, watches that they make progress, and prints:
+ * fuzz_test: the test starts the workers, watches that they make progress, and says how much was
+ * done. A program that fails is shown with its calls. What is run is in the environment:
  *
- *	@failure PROGRAM WRONG	and its calls, up to @end
- *	@figures NAME=N...	how much was done
- *	@complete
+ *	SEED=N		dice that fall in another way (1)
+ *	TIME=SECONDS	how long (30); 0: until CALLS are made
+ *	CALLS=N		at most so many calls
+ *	REPLAY=N[:MASK]	this program alone; its calls are shown
+ *	TIMES=N		so often (100)
+ *	STEADY=1	no clocks that can be set: they are, meanwhile
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <getopt.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,16 +38,8 @@
 /* So often is a program run again to tell of its calls. */
 #define TELL_TRIES	30
 
-static const char usage[] =
-"usage: fuzz [OPTION]...\n"
-"Fuzzes /dev/twheel.\n"
-"  --seed N           dice that fall in another way\n"
-"  --seconds N        at most so long (default 60; 0: as long as it takes)\n"
-"  --calls N          at most so many calls\n"
-"  --failures N       end after so many (default 3)\n"
-"  --steady 1         no clocks that can be set: they are, meanwhile\n"
-"  --replay N[:MASK]  run this program alone, and tell of each call\n"
-"  --times N          so often (default 1)\n";
+/* The test ends after so many failures. */
+#define MOST_FAILURES	3
 
 /**
  * struct shared - what all processes share
@@ -58,16 +55,19 @@ static struct shared {
 	atomic_flag told;
 } *shared;
 
-static uint64_t seed = 1, seconds = 60, most_calls, most_failures = 3, times = 1;
-static uint64_t replay_number, replay_mask = ~0ULL, steady;
-static bool replay;
+static __u64 seed, replay_number, replay_mask = ~0ULL, times;
+static const char *replay;
+
+static __u64 option(const char *name, __u64 value)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoull(text, NULL, 0) : value;
+}
 
 static time_t seconds_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
+	return dev_now(CLOCK_MONOTONIC) / S;
 }
 
 static bool worker_run_program(struct world *world)
@@ -75,7 +75,7 @@ static bool worker_run_program(struct world *world)
 	char name[16];
 
 	/* An oops of the kernel names the task. */
-	snprintf(name, sizeof(name), "fuzz%llu", (unsigned long long)world->number);
+	snprintf(name, sizeof(name), "fuzz%llu", world->number);
 	prctl(PR_SET_NAME, name);
 	shared->started[world - shared->worlds] = seconds_now();
 	shared->programs++;
@@ -97,7 +97,7 @@ static void worker_shrink(struct world *world, const char *text)
 {
 	time_t end = seconds_now() + HANG_SECONDS / 3;
 	unsigned int call, try;
-	uint64_t mask;
+	__u64 mask;
 
 	for (call = MAX_CALLS; call--; ) {
 		mask = world->mask;
@@ -114,15 +114,15 @@ static void failure_begin(const struct world *world, const char *text)
 {
 	while (atomic_flag_test_and_set(&shared->told))
 		sched_yield();
-	printf("@failure %llu:%llx %s\n", (unsigned long long)world->number,
-	       (unsigned long long)world->mask, text);
+	printf("# %s\n# again: make fuzz SEED=%llu REPLAY=%llu:%llx\n", text, seed, world->number,
+	       world->mask);
 }
 
 static void failure_end(void)
 {
-	printf("@end\n");
+	fflush(stdout);
 	atomic_flag_clear(&shared->told);
-	if (++shared->failures >= most_failures)
+	if (++shared->failures >= MOST_FAILURES)
 		shared->stop = true;
 }
 
@@ -146,7 +146,7 @@ static void worker_report(struct world *world)
 		worker_shrink(world, text);
 	worker_tell(world, TELL_TRIES);
 	failure_begin(world, text);
-	printf("%.*s| this time: %s\n", (int)sizeof(world->trace), world->trace,
+	printf("%.*s# this time: %s\n", (int)sizeof(world->trace), world->trace,
 	       *world->wrong ? world->wrong : "nothing is wrong");
 	failure_end();
 }
@@ -154,39 +154,30 @@ static void worker_report(struct world *world)
 static void worker_become_user(unsigned int number)
 {
 	uid_t uid = 1000 + number;
-	int fd;
 
-	if (number && (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))) {
-		perror("fuzz: setresuid");
-		exit(2);
-	}
+	NEED(!number || (!setresgid(uid, uid, uid) && !setresuid(uid, uid, uid)));
 	/* It still has to be able to read its own fdinfo. */
 	prctl(PR_SET_DUMPABLE, 1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	fd = open("/dev/twheel", O_RDWR);
-	if (fd < 0 || dup3(fd, FD_WITNESS, O_CLOEXEC) < 0) {
-		perror("fuzz: /dev/twheel");
-		exit(2);
-	}
-	close(fd);
+	fd_move(dev_open(), FD_WITNESS);
 	memory_catch();
 }
 
 static void worker_run(unsigned int number)
 {
 	struct world *world = &shared->worlds[number];
-	uint64_t program;
+	__u64 program;
 
 	worker_become_user(number);
 	act_begin(world);
 	world->seed = seed;
 	world->exempt = !number;
-	world->steady = steady;
+	world->steady = option("STEADY", 0);
 	world->calls = &shared->calls;
 	world->events = &shared->events;
 	for (program = number; !shared->stop; program += NR_WORKERS) {
 		world->number = replay ? replay_number : program;
-		world->mask = replay ? replay_mask : ~0ULL;
+		world->mask = replay_mask;
 		if (!worker_run_program(world))
 			worker_report(world);
 		if (!replay || --times)
@@ -195,6 +186,7 @@ static void worker_run(unsigned int number)
 		printf("%.*s", (int)sizeof(world->trace), world->trace);
 		break;
 	}
+	fflush(stdout);
 	_exit(0);
 }
 
@@ -204,9 +196,17 @@ static void worker_failed(const struct world *world, const char *text)
 	failure_end();
 }
 
+static void figures_show(time_t start)
+{
+	printf("# fuzz: %ld s, %llu programs, %llu calls, %llu events\n",
+	       (long)(seconds_now() - start), shared->programs, shared->calls, shared->events);
+	fflush(stdout);
+}
+
 /* Wait for the workers; those that hang are killed. */
 static void workers_watch(const pid_t *workers, unsigned int first, unsigned int last)
 {
+	__u64 seconds = replay ? 0 : option("TIME", 30), most_calls = option("CALLS", 0);
 	time_t start = seconds_now(), shown = start;
 	bool ended[NR_WORKERS] = { };
 	unsigned int i, left = last - first;
@@ -215,7 +215,7 @@ static void workers_watch(const pid_t *workers, unsigned int first, unsigned int
 	while (left) {
 		usleep(50000);
 		if ((most_calls && shared->calls >= most_calls) ||
-		    (seconds && !replay && seconds_now() - start >= (time_t)seconds))
+		    (seconds && seconds_now() - start >= (time_t)seconds))
 			shared->stop = true;
 		for (i = first; i < last; i++) {
 			if (ended[i])
@@ -234,86 +234,65 @@ static void workers_watch(const pid_t *workers, unsigned int first, unsigned int
 		if (seconds_now() - shown < 10)
 			continue;
 		shown = seconds_now();
-		printf("# %ld s, %llu calls, now at program %llu\n", (long)(shown - start),
-		       (unsigned long long)shared->calls,
-		       (unsigned long long)shared->worlds[first].number);
+		figures_show(start);
 	}
-	printf("@figures seconds=%ld programs=%llu calls=%llu events=%llu failures=%u\n",
-	       (long)(seconds_now() - start), (unsigned long long)shared->programs,
-	       (unsigned long long)shared->calls, (unsigned long long)shared->events,
-	       shared->failures);
+	figures_show(start);
 }
 
-static uint64_t option_number(const char *text, char separator)
+/* A control group that may be killed, if the kernel has them. */
+static void group_make(void)
 {
-	char *end;
-	uint64_t value = strtoull(text, &end, 0);
-
-	if (end == text || (*end && *end != separator)) {
-		fprintf(stderr, "fuzz: %s is not a number\n", text);
-		exit(2);
-	}
-	return value;
+	mkdir(CGROUPS, 0755);
+	if (mount("cgroup2", CGROUPS, "cgroup2", 0, NULL))
+		return;
+	mkdir(CGROUPS "/fuzz", 0755);
+	chmod(CGROUPS "/fuzz/cgroup.kill", 0666);
 }
 
-static void options_parse(int argc, char **argv)
+static void group_remove(void)
 {
-	static const struct option names[] = {
-		{ "seed", 1, NULL, 's' }, { "seconds", 1, NULL, 't' }, { "calls", 1, NULL, 'c' },
-		{ "failures", 1, NULL, 'f' }, { "replay", 1, NULL, 'r' },
-		{ "times", 1, NULL, 'n' }, { "steady", 1, NULL, 'y' }, { }
-	};
-	int option;
-
-	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		uint64_t *const numbers[] = {
-			['s'] = &seed, ['t'] = &seconds, ['c'] = &most_calls,
-			['f'] = &most_failures, ['n'] = &times, ['y'] = &steady,
-		};
-
-		if (option == 'r') {
-			replay = true;
-			replay_number = option_number(optarg, ':');
-			if (strchr(optarg, ':'))
-				replay_mask = strtoull(strchr(optarg, ':') + 1, NULL, 16);
-		} else if (option == '?' || !numbers[option]) {
-			fputs(usage, stderr);
-			exit(2);
-		} else {
-			*numbers[option] = option_number(optarg, '\0');
-		}
-	}
+	rmdir(CGROUPS "/fuzz");
+	umount2(CGROUPS, MNT_DETACH);
+	rmdir(CGROUPS);
 }
 
-int main(int argc, char **argv)
+TEST(every_call_gives_what_the_model_says)
 {
 	unsigned int i, first = 0, last = NR_WORKERS;
 	pid_t workers[NR_WORKERS];
+	char *mask;
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	options_parse(argc, argv);
+	seed = option("SEED", 1);
+	printf("# SEED=%llu\n", seed);
+	fflush(stdout);
+	/* Limits that programs reach. */
+	group_make();
+	dev_for_everybody();
+	dev_param_set("max_timers", 40000);
+	dev_param_set("limit_timers", 40000);
+	dev_param_set("user_timers", 4096);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED) {
-		perror("fuzz: no memory");
-		return 2;
-	}
+	NEED(shared != MAP_FAILED);
 	/* A program is always run as the same user. */
+	replay = getenv("REPLAY");
 	if (replay) {
+		replay_number = strtoull(replay, &mask, 0);
+		if (*mask)
+			replay_mask = strtoull(mask + 1, NULL, 16);
+		times = option("TIMES", 100);
 		first = replay_number % NR_WORKERS;
 		last = first + 1;
 	}
 	for (i = first; i < last; i++) {
 		shared->started[i] = seconds_now();
 		workers[i] = fork();
-		if (workers[i] < 0) {
-			perror("fuzz: fork");
-			return 2;
-		}
+		NEED(workers[i] >= 0);
 		if (!workers[i])
 			worker_run(i);
 	}
 	workers_watch(workers, first, last);
-	printf("@complete\n");
-	return shared->failures != 0;
+	group_remove();
+	CHECK_EQ(shared->failures, 0);
+	CHECK(shared->calls);
 }
