@@ -598,9 +598,14 @@ static enum tw_due act_slice(struct tw_act *act)
 		act_do(act, stage, act->leases[act->next++]);
 		action_put(stage->action);
 		began = tw_users_charge_time(file->users, began);
-		/* They may take long: an eventfd wakes all that wait for it. */
-		if (act->next < act->count && began - start >= ACT_TIME)
-			return TW_DUE_MORE;
+		/*
+		 * They may take long: an eventfd wakes all that wait for it. The agent may wait for
+		 * a debt then, for which it marks the file: it has to search again.
+		 */
+		if (act->next < act->count && began - start >= ACT_TIME) {
+			act->take.due = TW_DUE_MORE;
+			break;
+		}
 	}
 	return act->take.due;
 }

@@ -7,8 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/device.h"
@@ -218,6 +220,65 @@ TEST(leases_have_a_share)
 	CHECK_EQ(dev_stat(lease, "failed"), 0);
 }
 
+/* Watches of a descriptor. Each is that of an epoll instance and a copy, as that takes fewer. */
+enum { COPIES = 100 };
+
+static void copies_make(int fd, int copies[COPIES])
+{
+	struct rlimit files = { 8192, 8192 };
+	unsigned int i;
+
+	NEED(setrlimit(RLIMIT_NOFILE, &files) == 0);
+	for (i = 0; i < COPIES; i++) {
+		copies[i] = dup(fd);
+		NEED(copies[i] >= 0);
+	}
+}
+
+static void copies_watch(const int copies[COPIES], unsigned int epolls)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	unsigned int i;
+	int epoll;
+
+	for (; epolls; epolls--) {
+		epoll = epoll_create1(EPOLL_CLOEXEC);
+		for (i = 0; i < COPIES; i++)
+			NEED(epoll_ctl(epoll, EPOLL_CTL_ADD, copies[i], &event) == 0);
+	}
+}
+
+/* An agent waits in the middle of what is due. What is armed meanwhile acts as well. */
+TEST(leases_are_armed_while_others_wait)
+{
+	struct twheel_act act = {
+		.number = TWHEEL_ACT_ANY,
+		.action = { TWHEEL_ACT_EVENTFD, eventfd(0, EFD_CLOEXEC), 0, 0 },
+	};
+	int lease, copies[COPIES];
+	unsigned int round, i;
+	uint64_t at_ns;
+
+	dev_for_everybody();
+	shares_set(1, 0);
+	copies_make(act.action.target, copies);
+	copies_watch(copies, 400);
+	lease = open_setup_as(1013, (struct twheel_setup) {
+		.tick_ns = MS, .flags = TWHEEL_SETUP_ACT,
+	});
+	NEED(ioctl(lease, TWHEEL_IOC_ACT, &act) == 0);
+	for (round = 0; round < 5; round++) {
+		at_ns = dev_now(CLOCK_MONOTONIC) + 50 * MS;
+		for (i = 0; i < 3; i++)
+			dev_arm_at(lease, at_ns, i);
+		while (dev_stat(lease, "acted") == 4 * round)
+			usleep(1000);
+		dev_arm(lease, 2 * MS, 1);
+		while (dev_stat(lease, "acted") < 4 * round + 4)
+			usleep(1000);
+	}
+}
+
 TEST(all_users_have_a_share)
 {
 	int greedy, modest;
@@ -314,27 +375,18 @@ TEST(debts_are_bounded)
 /* An alarm counts as long as it takes: it wakes more and more, until that is many milliseconds. */
 TEST(a_slow_alarm_is_paid_for)
 {
-	enum { FDS = 100, EPOLLS = 20 };
-	struct epoll_event event = { .events = EPOLLIN };
-	struct rlimit files = { 8192, 8192 };
-	int fds[FDS], epoll, i, n;
 	uint64_t begin, took;
+	int fd, copies[COPIES];
 
 	dev_for_everybody();
 	shares_set(1, 0);
-	NEED(setrlimit(RLIMIT_NOFILE, &files) == 0);
-	fds[0] = open_as(1012);
-	for (i = 1; i < FDS; i++)
-		fds[i] = dup(fds[0]);
+	fd = open_as(1012);
+	copies_make(fd, copies);
 	do {
-		for (i = 0; i < EPOLLS; i++) {
-			epoll = epoll_create1(EPOLL_CLOEXEC);
-			for (n = 0; n < FDS; n++)
-				NEED(epoll_ctl(epoll, EPOLL_CTL_ADD, fds[n], &event) == 0);
-		}
-		ring(fds[0]);
+		copies_watch(copies, 20);
+		ring(fd);
 		begin = dev_now(CLOCK_MONOTONIC);
-		ring(fds[0]);
+		ring(fd);
 		took = dev_now(CLOCK_MONOTONIC) - begin;
 	} while (took < 500 * MS);
 	printf("# an event came after %llu ms\n", (unsigned long long)(took / MS));

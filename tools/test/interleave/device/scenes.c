@@ -50,6 +50,8 @@ const struct device_scene device_scenes[] = {
 	{ "device, a timer acts", .ops = 2, .from = OPS_ACT, .acts = true },
 	{ "device, an action is chosen", .ops = 2, .from = OPS_CHOOSE, .acts = true },
 	{ "device, a lease acts", .ops = 2, .from = OPS_LEASE, .cells = 2, .acts = true },
+	{ "device, an agent waits", .ops = 1, .from = OPS_ACT, .cells = 2, .acts = true,
+	  .debts = true },
 };
 
 const unsigned int device_scene_count = ARRAY_SIZE(device_scenes);
