@@ -7,8 +7,8 @@
  * deadline that it knows, or that one opened meanwhile can have. The command need not wake it.
  * When a lease has run out, the command gets a signal, and after the grace all that came of it is
  * killed. The kernel does that where it may, and the guard then sees that it has. The guard stands
- * outside of what it kills, touches no file and waits for nobody until that is done. Threads do what
- * may wait: they read messages, and say what has happened.
+ * outside of what it kills, touches no file and waits for nobody until that is done. What may wait
+ * is done by threads: one reads messages, and one says what has happened.
  */
 #define _GNU_SOURCE
 #include <err.h>

@@ -418,8 +418,8 @@ static inline int64_t twheel_guard_ahead(__u64 word, uint64_t base_ns, uint64_t 
  *
  * Who must not act without a lease asks before each act.
  *
- * Return: 0 or less, if it has run out or was never fed, or is the parent's; INT64_MAX without a
- * guard.
+ * Return: 0 or less, if it has run out, or its first feed may take longer than its timeout, or it
+ * is the parent's; INT64_MAX without a guard.
  */
 static inline int64_t twheel_guard_lease_left(const struct twheel_guard_lease *lease)
 {

@@ -670,7 +670,9 @@ class Lease:
         self.close()
 
     def left(self):
-        """For how many seconds it still runs; 0 or less: it has run out, or was never fed."""
+        """For how many seconds it still runs; 0 or less: it has run out, or --start still gives
+        its first feed longer than its timeout.
+        """
         left = _lease_left(self._lease)
         return float("inf") if left == _UNWATCHED else left / 1e9
 
