@@ -432,6 +432,7 @@ static void two_buckets_are_emptied_together(struct kunit *test)
 		slice = cases[i].slice;
 		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 64, &slice), TW_ADVANCE_DONE);
 		KUNIT_EXPECT_EQ(test, tw_wheel_drain_ahead(&rig.w, &slice), cases[i].done);
+		KUNIT_EXPECT_EQ(test, tw_wheel_is_drained(&rig.w), cases[i].done);
 		KUNIT_EXPECT_EQ_MSG(test, rig.w.cascades, cases[i].moved, "case %u", i);
 		KUNIT_EXPECT_EQ(test, slice, cases[i].slice - cases[i].moved);
 		tw_wheel_next_event(&rig.w);
