@@ -424,22 +424,31 @@ static void back_between_slices(struct kunit *test)
  */
 static void back_within_a_round(struct kunit *test)
 {
-	/* The clock cannot be set; a bucket has a timer; how often the clock is set back. */
+	/*
+	 * The clock cannot be set; a bucket has a timer; the tick of those that are due; where
+	 * the clock is set back to, and again; the earlier target.
+	 */
 	static const struct {
 		bool fixed, far;
-		unsigned int steps;
+		u64 tick, back, again, target;
 	} ways[] = {
-		{ false, false, 0 }, { false, true, 0 }, { false, false, 1 }, { false, true, 1 },
-		{ false, true, 2 }, { true, false, 1 }, { true, true, 1 },
+		{ false, false, 1060, 0, 0, 1055 },
+		{ false, true, 1060, 0, 0, 1055 },
+		{ false, true, 1058, 1059, 0, 1055 },
+		{ false, false, 1060, 1055 },
+		{ false, true, 1060, 1055 },
+		{ false, true, 1058, 1059, 1055 },
+		{ true, false, 1060, 1055 },
+		{ true, true, 1060, 1055 },
 	};
-	unsigned int slice = 100, i, j;
+	unsigned int slice = 100, i;
 	struct rig rig;
 
 	for (i = 0; i < ARRAY_SIZE(ways); i++) {
 		rig_init(&rig, test, "within a round", 1, 16, 1000, 3);
 		rig.w.goes_back = !ways[i].fixed;
-		rig_add(&rig, 0, 1060);
-		rig_add(&rig, 1, 1060);
+		rig_add(&rig, 0, ways[i].tick);
+		rig_add(&rig, 1, ways[i].tick);
 		tw_wheel_begin_round(&rig.w, true);
 		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 1060, &slice), TW_ADVANCE_DUE);
 		KUNIT_EXPECT_EQ(test, rig.w.now, 1060);
@@ -447,23 +456,25 @@ static void back_within_a_round(struct kunit *test)
 		rig.timers[0].pending = false;
 		if (ways[i].far)
 			rig_add(&rig, 2, 5000);
-		for (j = ways[i].steps; j--; )
-			tw_wheel_move_back(&rig.w, 1055 + j);
+		if (ways[i].back)
+			tw_wheel_move_back(&rig.w, ways[i].back);
+		if (ways[i].again)
+			tw_wheel_move_back(&rig.w, ways[i].again);
 		/* On a clock that cannot be set, this was an old reading. */
 		KUNIT_EXPECT_FALSE(test, ways[i].fixed && rig.w.displaced);
-		if (!ways[i].steps)
-			KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 1055, &slice),
+		if (ways[i].target)
+			KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, ways[i].target, &slice),
 					TW_ADVANCE_DUE);
 		KUNIT_EXPECT_TRUE_MSG(test, !rig_pop(&rig.w, &slice), "early, way %u", i);
 		rig_audit(&rig);
-		KUNIT_EXPECT_LE(test, tw_wheel_next_event(&rig.w), 1060);
+		KUNIT_EXPECT_LE(test, tw_wheel_next_event(&rig.w), ways[i].tick);
 		rig.served = 1055;
 		rig.stepped = true;
 		rig_order_forget(&rig);
 		if (!ways[i].fixed)
-			rig_run(&rig, 1059);
+			rig_run(&rig, ways[i].tick - 1);
 		KUNIT_EXPECT_EQ(test, rig.fired, 0);
-		rig_run(&rig, 1060);
+		rig_run(&rig, ways[i].tick);
 		KUNIT_EXPECT_EQ(test, rig.fired, 1);
 		rig_follow(&rig, 5000);
 		KUNIT_EXPECT_EQ(test, rig.fired, 1 + ways[i].far);
