@@ -61,7 +61,7 @@ module/dev/*
 	make interleave
 module/dev/due.* module/dev/read.*
 	make models # if an order between CPUs changes
-	wake_test poll_test read_test read_memory_test readers_test watchers_test share_test
+	wake_test poll_test read_test read_memory_test share_test
 	stress_test server_test exact_test clock_test cell_alarm_test
 	make fuzz
 module/dev/ops.* module/dev/table.*
@@ -139,7 +139,7 @@ tools/bench/server*
 kunit/*
 	make simulation
 	make library
-kunit/main* kunit/smp.* kunit/stress.* kunit/probe.* kunit/life* kunit/basics.h kunit/Kbuild
+kunit/main* kunit/smp.* kunit/ledger.* kunit/stress.* kunit/probe.* kunit/life* kunit/basics.h kunit/Kbuild
 tools/test/device/lib/* tools/test/vm/* tools/test/vm/guest/check.sh
 	make check
 tools/test/device/misuse/*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* read(): records, and signals. Memory: read_memory_test.c. Several readers: readers_test.c. */
+/* read(): records, and signals. Memory: read_memory_test.c. Several readers: wake_test.c. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

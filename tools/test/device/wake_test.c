@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waiting for a file, while other threads change what is waited for: no wake-up is lost, in
- * whatever way a program waits. A lost one lets the test hang.
+ * Waiting for a file, while other threads change what is waited for, and beside others who wait:
+ * no wake-up is lost, in whatever way a program waits. A lost one lets the test hang. Signals:
+ * read_test.c, and "make interleave".
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -239,6 +240,218 @@ TEST(told_of_another_that_moves)
 TEST(the_same_in_virtual_time)
 {
 	told_of_another(true);
+}
+
+static atomic_int begun;
+
+static void *read_one(void *arg)
+{
+	struct twheel_event event;
+
+	begun++;
+	CHECK_EQ(events_read(*(int *)arg, &event, 1), 1);
+	return (void *)(uintptr_t)event.cookie;
+}
+
+/* Timers that become due at once wake one reader, which wakes the next, and so on. */
+TEST(a_reader_wakes_the_next)
+{
+	enum { READERS = 6 };
+	pthread_t readers[READERS];
+	int fd, round, i;
+	unsigned int seen;
+	void *cookie;
+
+	for (round = 0; round < 20; round++) {
+		fd = dev_open_blocking(TWHEEL_VIRTUAL);
+		begun = 0;
+		for (i = 0; i < READERS; i++)
+			NEED(!pthread_create(&readers[i], NULL, read_one, &fd));
+		/* At times they sleep already, at times not. */
+		while (begun < READERS)
+			usleep(round * 500);
+		for (i = 0; i < READERS; i++)
+			dev_arm(fd, MS, i);
+		dev_advance(fd, MS);
+		for (i = seen = 0; i < READERS; i++) {
+			NEED(!pthread_join(readers[i], &cookie));
+			seen |= 1U << (uintptr_t)cookie;
+		}
+		CHECK_EQ(seen, (1U << READERS) - 1);
+		CHECK_EQ(dev_info(fd).timers, 0);
+		close(fd);
+	}
+}
+
+static void *read_without_room(void *arg)
+{
+	struct twheel_event event;
+
+	begun++;
+	CHECK_ERR(events_read(*(int *)arg, &event, 1), EINVAL);
+	return NULL;
+}
+
+static void *read_with_room(void *arg)
+{
+	char record[TWHEEL_EVENT_SIZE_MAX];
+
+	begun++;
+	CHECK_EQ(read(*(int *)arg, record, sizeof(record)), TWHEEL_EVENT_SIZE_MAX);
+	return NULL;
+}
+
+/* Records have grown while two readers waited. The one that is woken has no room for any. */
+TEST(a_reader_without_room_wakes_the_next)
+{
+	const struct twheel_setup setup = {
+		.clock = TWHEEL_VIRTUAL, .event_size = TWHEEL_EVENT_SIZE_MAX,
+	};
+	pthread_t without, with;
+	int fd = dev_open();
+
+	NEED(!pthread_create(&without, NULL, read_without_room, &fd));
+	while (begun < 1)
+		usleep(20000);
+	NEED(!pthread_create(&with, NULL, read_with_room, &fd));
+	while (begun < 2)
+		usleep(20000);
+	NEED(events_setup(fd, setup) == 0);
+	dev_arm(fd, MS, 0);
+	dev_advance(fd, MS);
+	pthread_join(with, NULL);
+	/* The other one may not have slept yet: it finds the next one, if there is one. */
+	dev_arm(fd, MS, 0);
+	dev_advance(fd, MS);
+	pthread_join(without, NULL);
+	CHECK_EQ(dev_info(fd).timers, 1);
+}
+
+/** struct front - a watcher that waits before all others, and reads nothing */
+struct front {
+	int fd;
+	uint32_t events;
+	bool dies;	/* once it was told; else it does nothing any more */
+	atomic_uint told;
+};
+
+static void *front_run(void *arg)
+{
+	struct front *front = arg;
+	int epoll = dev_epoll(front->fd, front->events);
+
+	NEED(epoll_wait(epoll, &(struct epoll_event) { }, 1, -1) == 1);
+	front->told++;
+	if (front->dies)
+		close(epoll);
+	else
+		pause();
+	return NULL;
+}
+
+/* It ends with the test. It waits, or is about to. */
+static void front_start(struct front *front)
+{
+	pthread_t thread;
+
+	NEED(!pthread_create(&thread, NULL, front_run, front));
+	usleep(20000);
+}
+
+/* Have a timer expire. */
+static void expire(int fd, bool virtual, uint64_t cookie)
+{
+	dev_arm(fd, MS, cookie);
+	if (virtual)
+		dev_advance(fd, MS);
+}
+
+/* One that does nothing when it is told, is gone then, or is never told. Others have the events. */
+TEST(who_is_in_front_silences_nobody)
+{
+	static const struct {
+		uint32_t events;
+		bool dies;
+		bool virtual;
+		enum way behind;
+	} rows[] = {
+		{ EPOLLIN, false, false, LEVEL },
+		{ EPOLLIN, false, true, READ },
+		{ EPOLLIN | EPOLLEXCLUSIVE, false, false, EXCLUSIVE },
+		{ EPOLLIN | EPOLLEXCLUSIVE, false, true, EXCLUSIVE },
+		{ EPOLLIN | EPOLLEXCLUSIVE, false, false, READ },
+		{ EPOLLIN | EPOLLEXCLUSIVE, false, true, READ },
+		{ EPOLLIN | EPOLLEXCLUSIVE, true, false, EXCLUSIVE },
+		{ EPOLLIN | EPOLLEXCLUSIVE | EPOLLET, false, false, EDGE },
+		{ EPOLLOUT | EPOLLEXCLUSIVE, false, false, EXCLUSIVE },
+		{ EPOLLOUT | EPOLLEXCLUSIVE, false, false, READ },
+		{ EPOLLOUT | EPOLLEXCLUSIVE, false, true, EXCLUSIVE },
+		{ EPOLLOUT | EPOLLEXCLUSIVE, false, true, READ },
+	};
+	static struct front fronts[SIZE_OF(rows)];
+	enum { EVENTS = 10 };
+	unsigned int i, n;
+
+	for (i = 0; i < SIZE_OF(rows); i++) {
+		int fd = rows[i].virtual ? dev_open_virtual() : dev_open_clock(TWHEEL_MONOTONIC);
+		struct front *front = &fronts[i];
+		struct waiters w;
+
+		*front = (struct front) {
+			.fd = fd, .events = rows[i].events, .dies = rows[i].dies,
+		};
+		front_start(front);
+		waiters_start(&w, rows[i].behind, fd);
+		usleep(20000);
+		for (n = 1; n <= EVENTS; n++) {
+			expire(fd, rows[i].virtual, n);
+			waiters_expect(&w, n);
+		}
+		if (rows[i].events & EPOLLOUT) {
+			CHECK_EQ(front->told, 0);
+			/* One of each timer's, and one if who was told takes long. */
+			CHECK(dev_stat(fd, "alarms") <= (rows[i].virtual ? 1 : 2) * EVENTS);
+		}
+		waiters_end(&w);
+	}
+}
+
+/* Epoll asks again when it is told that another event is wanted, unless it is exclusive. */
+TEST(what_is_wanted_may_change)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int fd = dev_open_virtual(), epoll = dev_epoll(fd, EPOLLOUT);
+
+	NEED(epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0);
+	CHECK_EQ(epoll_wait(epoll, &event, 1, 0), 0);
+	expire(fd, true, 1);
+	CHECK_EQ(epoll_wait(epoll, &event, 1, -1), 1);
+}
+
+/* Whoever sleeps is told. If nobody searches after that, nothing is told again. */
+TEST(a_program_that_does_nothing_costs_two_alarms)
+{
+	enum { WATCHERS = 4 };
+	int fd = dev_open_clock(TWHEEL_MONOTONIC), i;
+	struct front idle[WATCHERS];
+	uint64_t alarms;
+
+	for (i = 0; i < WATCHERS; i++) {
+		idle[i] = (struct front) { .fd = fd, .events = EPOLLIN | EPOLLEXCLUSIVE };
+		front_start(&idle[i]);
+	}
+	expire(fd, false, 1);
+	for (i = 0; i < WATCHERS; i++)
+		while (!idle[i].told)
+			usleep(1000);
+	usleep(200000);
+	alarms = dev_stat(fd, "alarms");
+	CHECK(alarms == 1 || alarms == 2);
+	/* More timers tell nothing new. */
+	for (i = 0; i < 100; i++)
+		dev_arm_at(fd, 1, 0);
+	usleep(200000);
+	CHECK_EQ(dev_stat(fd, "alarms"), alarms);
 }
 
 /* Who does not read costs one alarm, however many timers and periods there are. */
