@@ -166,8 +166,9 @@ grep -v '^#' $tracing/trace > "$said"
 [ "$counted" = '5 0 0' ] && [ ! -s "$said" ]
 result $? nothing_is_done_at_the_end
 
-# An action that is done is counted once, and none as failed.
-starts /tmp/hangs hangs sh -c 'trap "echo came" ABRT; while :; do sleep 0.1; done'
+# An action that is done is counted once, and none as failed. The handler is there before the feed.
+starts /tmp/hangs hangs --start 100s \
+	sh -c 'trap "echo came" ABRT; guarded feed 0; while :; do sleep 0.1; done'
 while ! grep -q came /tmp/hangs; do
 	sleep 0.1
 done

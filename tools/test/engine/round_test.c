@@ -435,11 +435,11 @@ static void back_within_a_round(struct kunit *test)
 		{ false, false, 1060, 0, 0, 1055 },
 		{ false, true, 1060, 0, 0, 1055 },
 		{ false, true, 1058, 1059, 0, 1055 },
-		{ false, false, 1060, 1055 },
-		{ false, true, 1060, 1055 },
-		{ false, true, 1058, 1059, 1055 },
-		{ true, false, 1060, 1055 },
-		{ true, true, 1060, 1055 },
+		{ false, false, 1060, 1055, 0, 0 },
+		{ false, true, 1060, 1055, 0, 0 },
+		{ false, true, 1058, 1059, 1055, 0 },
+		{ true, false, 1060, 1055, 0, 0 },
+		{ true, true, 1060, 1055, 0, 0 },
 	};
 	unsigned int slice = 100, i;
 	struct rig rig;

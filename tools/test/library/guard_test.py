@@ -122,9 +122,10 @@ def what_does_not_feed_is_acted_upon():
     run(137, "twheel: all that was left is killed", *SHORT, "--signal", "KILL", "sleep", "inf")
     run(124, "", *SHORT, "--clock", "boottime", GUARDED, "hang")
     assert run(124, "", *SHORT, "--signal", "TERM", GUARDED, "lost") == "lost\n"
-    # A handler has time for last words.
-    assert run(124, "", *SHORT, "sh", "-c",
-               "trap 'echo last words; exit 5' ABRT; while :; do sleep 0.01; done") == "last words\n"
+    # A handler has time for last words. It is there before the first feed.
+    assert run(124, "", *SHORT, "--start", "100s", "sh", "-c",
+               """trap 'echo last words; exit 5' ABRT; "$0" feed 0; while :; do sleep 0.01; done""",
+               GUARDED) == "last words\n"
 
 
 def the_first_feed_may_take_longer():

@@ -28,17 +28,17 @@ static uint64_t program_now(void)
 	return twheel_guard_now(CLOCK_MONOTONIC);
 }
 
-/* Feed the main lease for so long. Progress feeds it, not the time. */
+/* Feed the main lease for so long, and once at least. Progress feeds it, not the time. */
 static void program_feed(uint64_t ms, const struct twheel_guard_lease *lease)
 {
 	uint64_t end = program_now() + ms * MS;
 
-	while (program_now() < end) {
+	do {
 		twheel_guard_feed(&guard);
 		if (lease)
 			twheel_guard_lease_feed(lease);
 		usleep(1000);
-	}
+	} while (program_now() < end);
 }
 
 static void lease_open(struct twheel_guard_lease *lease, const char *name, uint64_t ms)
