@@ -395,7 +395,8 @@ static void spread_aim(struct kunit *test, struct spread *spread, int cpu, u64 d
 	}
 	KUNIT_EXPECT_EQ(test, cpu_run(cpu, spread_arm, spread), spread->count);
 	KUNIT_EXPECT_EQ(test, items_results(spread->items, spread->count, result), spread->count);
-	for (i = 0; i < spread->count; i++)
+	/* Those that are due soon may have fired. */
+	for (i = 0; i < spread->count && delay >= HOUR; i++)
 		KUNIT_EXPECT_EQ(test, twheel_deadline(spread->items[i].timer),
 				spread->items[i].deadline_ns);
 }
