@@ -73,7 +73,7 @@ result $? all_leases
 wants 124 "lease 'main' ran out .*: the kernel sent SIGABRT to process" hangs guarded hang &&
 	wants 124 'SIGTERM' hangs --signal TERM guarded hang &&
 	wants 124 '' hangs --clock boottime guarded hang &&
-	wants 124 '^lost$' hangs --signal TERM guarded lost &&
+	wants 124 '^lost$' hangs --start 100s --signal TERM guarded lost &&
 	wants 137 'all that was left is killed' hangs --signal KILL guarded hang
 result $? what_hangs_is_acted_upon
 wants 0 '' hangs --start 100s sleep 1 && wants 124 "'main'" hangs --start 100s guarded hang
@@ -84,9 +84,10 @@ wants 124 "'main'" hangs --grace 200ms guarded fork
 result $? a_child_does_not_feed
 
 # A stopped process handles no signal: the second stage ends it.
-stubborn='trap "" ABRT; (trap "" ABRT; setsid sleep 1000000) & kill -STOP $$
+stubborn='trap "" ABRT; (trap "" ABRT; setsid sleep 1000000) & guarded feed 0; kill -STOP $$
 while :; do sleep 1; done'
-wants 137 'all that was left was killed' hangs --grace 200ms sh -c "$stubborn"
+wants 137 'all that was left was killed' hangs --start 100s --grace 200ms \
+	sh -c "$stubborn"
 result $? the_rest_is_killed
 
 wrong=0

@@ -121,7 +121,7 @@ def what_does_not_feed_is_acted_upon():
     run(124, ": SIGUSR1 to process ", *SHORT, "--signal", "10", GUARDED, "hang")
     run(137, "twheel: all that was left is killed", *SHORT, "--signal", "KILL", "sleep", "inf")
     run(124, "", *SHORT, "--clock", "boottime", GUARDED, "hang")
-    assert run(124, "", *SHORT, "--signal", "TERM", GUARDED, "lost") == "lost\n"
+    assert run(124, "", *SHORT, "--start", "100s", "--signal", "TERM", GUARDED, "lost") == "lost\n"
     # A handler has time for last words. It is there before the first feed.
     assert run(124, "", *SHORT, "--start", "100s", "sh", "-c",
                """trap 'echo last words; exit 5' ABRT; "$0" feed 0; while :; do sleep 0.01; done""",
@@ -141,13 +141,14 @@ echo $$
 setsid sh -c 'trap "" ABRT TERM; echo $$; sleep inf & echo $!; kill -STOP $$'  &
 setsid sh -c 'sleep inf & echo $!'
 sleep inf & echo $!; kill -STOP $!
+"$0" feed 0
 while :; do sleep 1; done
 """
 
 
 def all_that_is_stubborn_is_killed():
     for start in (started, unprivileged):
-        process = start(*SHORT, *SOON, "sh", "-c", STUBBORN)
+        process = start(*SHORT, *SOON, "--start", "100s", "sh", "-c", STUBBORN, GUARDED)
         pids = ended(process, 137, "after the grace all that was left was killed").split()
         assert len(pids) == 5, pids
         # None is left when the guard has ended, not later.

@@ -129,15 +129,13 @@ _Noreturn static void run_interrupted(void)
 	program_hang();
 }
 
-/* A lease that has run out is lost, whatever is done then. */
+/* A lease that has run out is lost, whatever is done then. SIGTERM is blocked already. */
 _Noreturn static void run_lost(void)
 {
 	sigset_t set;
 	int number;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigprocmask(SIG_BLOCK, NULL, &set);
 	sigwait(&set, &number);
 	twheel_guard_feed(&guard);
 	puts(twheel_guard_lease_left(&guard.main) > 0 ? "fed" : "lost");
@@ -261,9 +259,15 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "";
 	uint64_t number = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
 	int result = twheel_guard_open(&guard);
+	sigset_t set;
 
 	if (result)
 		errx(1, "guard: %s", strerror(-result));
+	if (!strcmp(what, "lost")) {
+		sigemptyset(&set);
+		sigaddset(&set, SIGTERM);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+	}
 	twheel_guard_feed(&guard);
 	if (!strcmp(what, "feed"))
 		program_feed(number, NULL);
