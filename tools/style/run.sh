@@ -237,7 +237,7 @@ check_completion() {
 # calls a parameter are no mistakes.
 check_spelling() {
 	files ':!*.svg' ':!tools/test/engine/corpus' ':!LICENSES' |
-		xargs -0 codespell --ignore-words-list=filp,fo,nd,bu,parm
+		xargs -0 codespell --ignore-words-list=filp,fo,nd,bu,parm,inout
 }
 
 # Every source has its licence in its first lines. Files without room for it, such as
