@@ -218,23 +218,19 @@ static u64 deadline_after(const struct books *books, u64 delay)
 	return delay > TWHEEL_NEVER - now ? TWHEEL_NEVER : now + delay;
 }
 
-/* A delay counts from when the call reads the clock, which is not before the floor. */
-static int ledger_call_arm(struct twheel_timer *timer, u64 delay, u64 slack, u32 dice)
+/* For a deadline or, if @relative, after a delay. That counts from when the call reads the clock. */
+static int ledger_call_arm(struct twheel_timer *timer, bool relative, u64 time, u64 slack,
+			   u32 dice)
 {
-	if (slack)
-		return twheel_arm_range(timer, delay, slack);
-	if (dice % 2)
-		return twheel_arm_on(timer, cpu_somewhere(dice / 2), delay);
-	return twheel_arm(timer, delay);
-}
+	int cpu = cpu_somewhere(dice / 2);
 
-static int ledger_call_arm_at(struct twheel_timer *timer, u64 deadline, u64 slack, u32 dice)
-{
 	if (slack)
-		return twheel_arm_range_at(timer, deadline, slack);
+		return relative ? twheel_arm_range(timer, time, slack) :
+				  twheel_arm_range_at(timer, time, slack);
 	if (dice % 2)
-		return twheel_arm_on_at(timer, cpu_somewhere(dice / 2), deadline);
-	return twheel_arm_at(timer, deadline);
+		return relative ? twheel_arm_on(timer, cpu, time) :
+				  twheel_arm_on_at(timer, cpu, time);
+	return relative ? twheel_arm(timer, time) : twheel_arm_at(timer, time);
 }
 
 static bool delay_allowed(const struct books *books, u32 dice)
@@ -247,15 +243,14 @@ static void ledger_arm(struct ledger *ledger, u32 *seed)
 	u64 delay = ledger_delay(seed, ledger->books->shortest), slack = 0;
 	u64 deadline = deadline_after(ledger->books, delay);
 	u32 dice = ledger_random(seed);
+	bool relative = delay_allowed(ledger->books, dice / 8);
 	int ret;
 
 	if (dice % 8 == 0)
 		slack = ledger_delay(seed, ledger->books->shortest);
 	floor_prepare(ledger, deadline);
-	if (delay_allowed(ledger->books, dice / 8))
-		ret = ledger_call_arm(&ledger->timer, delay, slack, dice / 16);
-	else
-		ret = ledger_call_arm_at(&ledger->timer, deadline, slack, dice / 16);
+	ret = ledger_call_arm(&ledger->timer, relative, relative ? delay : deadline, slack,
+			      dice / 16);
 	ledger_armed(ledger, ret);
 	if (ret >= 0)
 		floor_settle(ledger, deadline, slack ? FLOOR_INEXACT : 0);

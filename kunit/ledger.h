@@ -97,7 +97,7 @@ u32 ledger_random(u32 *seed);
 /* A delay from 0 to for ever; half of them are below a millisecond. */
 u64 ledger_delay(u32 *seed, unsigned int shortest);
 
-/* Begin: @wheel and memory for @count timers are there, and what is not 0 in @books. */
+/* The caller has made @wheel and memory for @count timers, and set what is not 0 in @books. */
 void books_begin(struct books *books, struct twheel *wheel, struct ledger *ledgers,
 		 unsigned int count);
 /* One random operation; process context. */
