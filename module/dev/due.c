@@ -81,7 +81,7 @@ static void due_start_wake_timer(struct tw_file *file, u64 pause)
 	ktime_t at = ns_to_ktime(ktime_get_ns() + pause + wait);
 
 	lockdep_assert_held(&file->readers.lock);
-	/* If it is still queued, its function reads what was written before. Pairs with that. */
+	/* If it is queued, it reads what was written before. Pairs with due_wake_timer(). */
 	smp_mb();
 	if (hrtimer_is_queued(&file->wake_timer) && hrtimer_get_expires(&file->wake_timer) <= at)
 		return;
@@ -145,17 +145,24 @@ void tw_due_wake_soon(struct tw_file *file, u64 pause)
 	spin_unlock_irqrestore(&file->readers.lock, flags);
 }
 
+/* When an alarm that is charged has begun; 0: it is not charged. */
+static u64 due_begin_alarm(const struct tw_file *file)
+{
+	return file->users->exempt ? 0 : ktime_get_ns();
+}
+
 static enum hrtimer_restart due_end_alarm(struct tw_file *file, u64 began)
 {
 	atomic64_inc(&file->alarms);
-	tw_users_charge_time(file->users, began - DUE_AROUND);
+	if (began)
+		tw_users_charge_time(file->users, began - DUE_AROUND);
 	return HRTIMER_NORESTART;
 }
 
 static enum hrtimer_restart due_alarm(struct hrtimer *timer)
 {
 	struct tw_file *file = container_of(timer, struct tw_file, alarm.soft);
-	u64 began = ktime_get_ns();
+	u64 began = due_begin_alarm(file);
 
 	/* The hrtimer is not queued any more: that comes first. Pairs with due_set_next_alarm(). */
 	smp_mb();
@@ -167,7 +174,7 @@ static enum hrtimer_restart due_alarm(struct hrtimer *timer)
 static enum hrtimer_restart due_wake_timer(struct hrtimer *timer)
 {
 	struct tw_file *file = container_of(timer, struct tw_file, wake_timer);
-	u64 began = ktime_get_ns();
+	u64 began = due_begin_alarm(file);
 	bool woken;
 
 	/* As in due_alarm(). Pairs with due_start_wake_timer(). */
