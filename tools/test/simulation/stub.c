@@ -109,13 +109,18 @@ void stub_lock_taken(raw_spinlock_t *lock)
 		stub_fault("a lock of hard interrupts is taken with interrupts on");
 }
 
-/* Without this, each change would cost system calls for signal masks. */
-static noinline void stub_jump(void **to)
+/*
+ * Change from one fiber to another. The C library's calls for that have system calls for signal
+ * masks. So would the sanitizer of addresses have, for stacks that are left: here none is.
+ */
+#define __stub_no_sanitizer	__attribute__((no_sanitize_address))
+
+static noinline __stub_no_sanitizer void stub_jump(void **to)
 {
 	__builtin_longjmp(to, 1);
 }
 
-static noinline void stub_change(void **from, void **to)
+static noinline __stub_no_sanitizer void stub_change(void **from, void **to)
 {
 	if (!__builtin_setjmp(from))
 		stub_jump(to);
