@@ -26,6 +26,8 @@ PATIENCE, LEAST = 4, 2
 MEMORY = 2 << 30
 # And all of them together.
 WHOLE = 600
+# How many cases that found the mutants before are tried first.
+FINDERS = 6
 # Those that a scene of the explorer may take, and how many triples it tries, as make
 # interleave does.
 SCENE, TRIPLES = 60, "60"
@@ -52,7 +54,8 @@ class Program:
         self.compile = ["gcc"] + flags.split() + ["-g0", "-O1", "-w", "-MMD"] + sanitizers
         self.patience = 600
         self.needs = {}
-        self.last = None
+        # Cases that have found something, the latest first.
+        self.finders = []
         self.planted = None
         if like:
             shutil.copytree(like.folder, self.folder)
@@ -125,17 +128,20 @@ class Program:
         self.patience = LEAST + round(PATIENCE * max(took))
 
     def finder(self):
-        """The case that fails, or None. That which found the one before goes first."""
-        if self.last and self.run(self.last).returncode:
-            return self.last
-        run = self.run()
-        if not run.returncode:
-            return None
-        lines = [line.split() for line in run.stdout.splitlines()]
-        # The name of a case that was ended has a colon after it.
-        self.last = next((words[2].rstrip(":") for words in lines
-                          if words[:2] == ["not", "ok"]), None)
-        return self.last or f"after {lines[-1][1] if lines else 'nothing'}"
+        """The case that fails, or None. Those which found the ones before go first."""
+        by = next((case for case in self.finders if self.run(case).returncode), None)
+        if not by:
+            run = self.run()
+            if not run.returncode:
+                return None
+            lines = [line.split() for line in run.stdout.splitlines()]
+            # The name of a case that was ended has a colon after it.
+            by = next((words[2].rstrip(":") for words in lines
+                       if words[:2] == ["not", "ok"]), None)
+            if not by:
+                return f"after {lines[-1][1] if lines else 'nothing'}"
+        self.finders = [by] + [case for case in self.finders if case != by][:FINDERS - 1]
+        return by
 
     def plant(self, path, text):
         """Change a file. Returns what the compiler says, if that does not compile"""
