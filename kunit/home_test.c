@@ -223,7 +223,7 @@ static void nomad_expect_elsewhere(struct kunit *test, int idle,
 {
 	int tries = 0;
 
-	while (tries < 10 && nomad_count(test, idle, nomad_arm, config, 10 * MS) > 12)
+	while (tries < 10 && nomad_count(test, idle, nomad_arm, config, 10 * MS) > 8)
 		tries++;
 	KUNIT_EXPECT_LT(test, tries, 10);
 }

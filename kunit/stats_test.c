@@ -274,22 +274,23 @@ static void all_bases_together(struct kunit *test)
 	}
 }
 
-static void each_bucket_is_counted(struct kunit *test)
+/* @slots: a level has twice as many buckets */
+static void buckets_expect_counted(struct kunit *test, unsigned int slots)
 {
 	struct twheel *wheel = wheel_with(test, .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
-					  .slots = 8);
+					  .slots = slots);
 	struct probe *probe = probes_new(test, wheel, 3, probe_fire);
 	unsigned int buckets[TWHEEL_LEVELS_MAX];
-	unsigned int tick, level;
+	unsigned int far = slots * slots, tick, level;
 
-	/* A level has 16 buckets. Level 0 has a timer and level 1 two, in each bucket. */
-	for (tick = 1; tick <= 160; tick++) {
+	/* Level 0 has a timer and level 1 two, in each bucket. */
+	for (tick = 1; tick <= 2 * far + 4 * slots; tick++) {
 		twheel_arm_at(&probe[0].timer, (u64)tick * MS);
 		/* Else they would stay in their buckets. */
 		twheel_cancel(&probe[1].timer);
 		twheel_cancel(&probe[2].timer);
-		twheel_arm_at(&probe[1].timer, (u64)(tick + 64) * MS);
-		twheel_arm_at(&probe[2].timer, (u64)(tick + 80) * MS);
+		twheel_arm_at(&probe[1].timer, (u64)(tick + far) * MS);
+		twheel_arm_at(&probe[2].timer, (u64)(tick + far + 2 * slots) * MS);
 		tw_instance_occupied(wheel, buckets);
 		for (level = 0; level < TWHEEL_LEVELS_MAX; level++)
 			KUNIT_EXPECT_EQ_MSG(test, buckets[level], level < 2 ? level + 1 : 0,
@@ -297,6 +298,13 @@ static void each_bucket_is_counted(struct kunit *test)
 		wheel_run_until(wheel, (u64)tick * MS);
 		KUNIT_EXPECT_EQ(test, probe->fired, tick);
 	}
+}
+
+/* Several levels share a word of the map, or each has words of its own. */
+static void each_bucket_is_counted(struct kunit *test)
+{
+	buckets_expect_counted(test, 8);
+	buckets_expect_counted(test, 32);
 }
 
 static void numbers_are_unique(struct kunit *test)
