@@ -110,12 +110,25 @@ void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 		exit(1);
 }
 
+/* Whether it is one of the names in $WITHOUT. */
+static bool kunit_is_left_out(const char *name)
+{
+	const char *at = getenv("WITHOUT");
+	size_t length = strlen(name), span;
+
+	for (; at && *at; at += span + !!at[span]) {
+		span = strcspn(at, " ");
+		if (span == length && !strncmp(at, name, length))
+			return true;
+	}
+	return false;
+}
+
 void kunit_suite_run(struct kunit_suite *suite, const char *only)
 {
-	const char *without = getenv("WITHOUT");
 	const struct kunit_case *c;
 
-	if (without && strstr(without, suite->name))
+	if (kunit_is_left_out(suite->name))
 		return;
 	if (suite->suite_init)
 		suite->suite_init(suite);

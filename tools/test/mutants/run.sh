@@ -45,7 +45,8 @@ core() (
 	flags+=("${own[@]}" "-I$ROOT/tools/test/interleave")
 	all=("${module[@]}" "${stub[@]}" "${suites[@]}")
 	explorer=("${module[@]}" "${stub[@]}" "$ROOT"/tools/test/interleave/*.c)
-	EXPLORER="${explorer[*]#"$ROOT/"}" try core 90.0 11 "$@"
+	LONG="twheel_home twheel_hotplug twheel_wait twheel_clock_set_meanwhile twheel_race" \
+		EXPLORER="${explorer[*]#"$ROOT/"}" try core 90.0 11 "$@"
 )
 
 engine=() core=() status=0
