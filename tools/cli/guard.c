@@ -161,6 +161,19 @@ static int guard_block_signals(struct guard *guard)
 	return signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Descriptors that a service manager has for the guard are the command's. */
+static void guard_hand_on_descriptors(void)
+{
+	const char *pid = getenv("LISTEN_PID");
+	char number[32];
+
+	if (!pid || atoi(pid) != getppid())
+		return;
+	snprintf(number, sizeof(number), "%d", (int)getpid());
+	setenv("LISTEN_PID", number, 1);
+	unsetenv("LISTEN_PIDFDID");
+}
+
 static void guard_set_environment(const struct guard *guard)
 {
 	char number[32];
@@ -191,6 +204,7 @@ _Noreturn static void guard_become_command(const struct guard *guard, int go, ch
 	/* Without a guard there is no command. */
 	if (read(go, &none, 1) != 1)
 		_exit(STATUS_GUARD_FAILED);
+	guard_hand_on_descriptors();
 	guard_set_environment(guard);
 	fcntl(guard->leases.fd, F_SETFD, 0);
 	/* What is in memory was written after this process was made. */

@@ -422,6 +422,17 @@ assert os.read(seen, 1) == b""
 """), 0)
 
 
+def descriptors_are_handed_on():
+    """What a manager has given to the guard is for the command; what is somebody else's is not."""
+    for pid, kept in (("$$", ""), ("1", "2")):
+        process = subprocess.Popen(
+            ["sh", "-c", f'LISTEN_PID={pid} LISTEN_PIDFDID=2 exec "$@"', "sh", TWHEEL, "guard",
+             *LONG, "sh", "-c", f'echo "$LISTEN_PID" {pid} "$LISTEN_PIDFDID"'],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        named, whose, *rest = ended(process, 0)[:-1].split(" ")
+        assert named == whose and rest == [kept], (named, whose, rest)
+
+
 def a_guard_is_a_service_with_a_watchdog():
     with tempfile.TemporaryDirectory() as folder, manager(folder) as up:
         process = started("--timeout", "100s", "cat", stdin=subprocess.PIPE,
@@ -452,7 +463,7 @@ TESTS = (a_refusal_for_each_option, it_ends_as_the_command, what_feeds_is_left_a
          a_child_does_not_feed_for_its_parent, signals_are_passed_on, a_terminal_is_heard_once,
          a_pause_is_forgiven, the_protocol_of_systemd_feeds, strangers_are_not_heard,
          a_close_that_waits_holds_nothing_up,
-         messages_are_passed_on, a_guard_is_a_service_with_a_watchdog,
+         messages_are_passed_on, descriptors_are_handed_on, a_guard_is_a_service_with_a_watchdog,
          a_manager_that_hangs_does_not_stop_it)
 
 
