@@ -79,11 +79,7 @@ static bool cgroup_own(char *name, size_t size)
 	return found;
 }
 
-/*
- * Whether groups may be made below this one. Where systemd runs, the tree is its own, and it has
- * marked what it leaves to others.
- */
-static bool cgroup_delegated(const char *path)
+static bool cgroup_marked(const char *path)
 {
 	static const char *const marks[] = { "user.delegate", "trusted.delegate" };
 	char value = '0';
@@ -93,7 +89,24 @@ static bool cgroup_delegated(const char *path)
 		if (getxattr(path, marks[i], &value, sizeof(value)) < 0)
 			value = '0';
 	}
-	return value == '1' || access("/run/systemd/system", F_OK);
+	return value == '1';
+}
+
+/*
+ * Whether groups may be made below that one, in what is mounted at a path of that length. Where
+ * systemd runs, the tree is its own, and it has marked what it leaves to others with all below.
+ * The systemd of a user marks nothing. All that it has is below a group that is marked. Shortens
+ * the path.
+ */
+static bool cgroup_delegated(char *path, size_t mount)
+{
+	if (access("/run/systemd/system", F_OK))
+		return true;
+	for (; strlen(path) >= mount; *strrchr(path, '/') = '\0') {
+		if (cgroup_marked(path))
+			return true;
+	}
+	return false;
 }
 
 static int cgroup_open(const struct group *group, const char *file, int flags)
@@ -115,13 +128,13 @@ void group_create(struct group *group)
 	if (!cgroup_mount(mount, sizeof(mount)) || !cgroup_own(own, sizeof(own)))
 		return;
 	if (snprintf(path, sizeof(path), "%s%s", mount, strcmp(own, "/") ? own : "") >=
-	    (int)sizeof(path) || !cgroup_delegated(path))
+	    (int)sizeof(path))
 		return;
 	snprintf(group->path, sizeof(group->path), "%s/guard-%d", path, (int)getpid());
 	group->name = group->path + strlen(mount);
 	/* A guard that had this number before was killed. */
 	rmdir(group->path);
-	if (mkdir(group->path, 0755)) {
+	if (!cgroup_delegated(path, strlen(mount)) || mkdir(group->path, 0755)) {
 		group->path[0] = '\0';
 		return;
 	}

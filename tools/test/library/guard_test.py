@@ -209,6 +209,39 @@ def it_says_what_guards():
         assert found and not any(os.path.exists(mount + group) for mount in found)
 
 
+def a_group_of_systemd_is_left_alone():
+    """Unless it is marked as delegated, or one above it is."""
+    with open("/proc/self/mountinfo") as mounts:
+        found = [mount.split()[4] for mount in mounts if " / " in mount and " - cgroup2 " in mount]
+    with open("/proc/self/cgroup") as groups:
+        own = [line[3:].strip() for line in groups if line.startswith("0::")]
+    if os.getuid() or not found or not own:
+        return
+    outer = os.path.join(found[0] + own[0], f"guard-test-{os.getpid()}")
+    inner = outer + "/inner"
+    try:
+        os.makedirs(inner)
+    except OSError:
+        return
+    try:
+        for marked in (None, inner, outer):
+            for group in (inner, outer):
+                with contextlib.suppress(OSError):
+                    os.removexattr(group, "user.delegate")
+            if marked:
+                os.setxattr(marked, "user.delegate", b"1")
+            process = subprocess.Popen(
+                ["unshare", "--mount", "sh", "-c", """
+                    mount -t tmpfs run /run && mkdir -p /run/systemd/system &&
+                    echo 0 > "$0/cgroup.procs" && exec "$@" """,
+                 inner, TWHEEL, "guard", *LONG, "--verbose", "true"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            ended(process, 0, "/inner/guard-" if marked else "no control group of its own")
+    finally:
+        os.rmdir(inner)
+        os.rmdir(outer)
+
+
 def the_lease_that_hangs_is_named():
     run(124, "lease 'bad one' ran out", *LONG, GUARDED, "leases")
 
@@ -459,6 +492,7 @@ TESTS = (a_refusal_for_each_option, it_ends_as_the_command, what_feeds_is_left_a
          what_does_not_feed_is_acted_upon, the_first_feed_may_take_longer,
          all_that_is_stubborn_is_killed, it_says_at_once_what_happens, nobody_reads_its_message,
          what_the_command_leaves_behind_is_killed, it_says_what_guards,
+         a_group_of_systemd_is_left_alone,
          the_lease_that_hangs_is_named, the_example_finds_its_worker, stray_writes_act,
          a_child_does_not_feed_for_its_parent, signals_are_passed_on, a_terminal_is_heard_once,
          a_pause_is_forgiven, the_protocol_of_systemd_feeds, strangers_are_not_heard,
