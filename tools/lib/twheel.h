@@ -259,8 +259,8 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
  *
  * Timers of one tick come in the order in which they were armed. One that was moved or extended
  * while pending, or armed for the past, has no place in that order. Nor has one that was pending
- * while the clock was set back. Between timers that different threads have armed, there is neither
- * order in one call: see &twheel_config.threads.
+ * while the clock was set back. Timers that different threads have armed have neither order, not
+ * even over several calls: see &twheel_config.threads.
  *
  * What is due is what was when the call read the clock, at its beginning. A timer whose tick comes
  * while callbacks run waits for the next call. So does what a callback arms for the past, unless it
