@@ -39,15 +39,14 @@
  *
  * tools/examples/kernel/ has whole modules. Each function is documented where it is defined: here,
  * if it is inline, or in module/core/. "man 9 twheel_arm" shows the same, from Debian's package or
- * after "make man_install". Section 3 is about the library. Each may be called in any context but
- * NMI, unless it says otherwise.
+ * after "make man_install". Section 3 is about the library.
  * tools/doc/migration.md is for users of timer_list, hrtimer or delayed_work.
  *
  * What is needed less often has headers of its own:
  *
  *	linux/twheel_many.h	arrays of timers
  *	linux/twheel_policy.h	periodic work, idle watches
- *	linux/twheel_state.h	how a timer ended
+ *	linux/twheel_state.h	where a timer stands
  *	linux/twheel_stats.h	what a wheel holds and has done
  *	linux/twheel_virtual.h	wheels on a virtual clock, for tests
  *
@@ -74,15 +73,16 @@
  * serves timers that are due. It claims one, which can then not be cancelled, and calls it. A base
  * is a set of buckets with one lock: a wheel has one, or one a CPU. Times are u64 ns on its clock.
  *
- * Contexts: each function says under "Context" where it may be called. "Any but NMI" means tasks,
- * softirqs and hard interrupts, with interrupts on or off. Callbacks may make such calls on any
- * timer, the firing one included. Any lock may be held, even the scheduler's, but not one of
- * hrtimers: no such call sleeps, or wakes up a task.
+ * Contexts: a function may be called in tasks, softirqs and hard interrupts, but not in NMI, with
+ * interrupts on or off. Callbacks may call it on any timer, the firing one included. Any lock may
+ * be held, even the scheduler's, but not one of hrtimers: no such call sleeps, or wakes up a task.
+ * Where a function has other rules, it says so under "Context".
  *
  * Memory: a timer's memory must be there during each call on the timer. Do not free it while the
  * timer is pending or its callback may run. twheel_shutdown_sync() ensures that, or
  * twheel_shutdown() for objects that RCU frees. A callback may free its own timer. If a timer is
- * zeros, arming it is -EINVAL, and a shutdown does nothing. Debug objects report either.
+ * zeros, arming it is -EINVAL, and a shutdown does nothing. Debug objects report either. A module
+ * shuts down its timers on the system wheel before it goes. tools/doc/module.md has the steps.
  *
  * Symbols are in a namespace: say TWHEEL_IMPORT() in each module.
  */
@@ -370,8 +370,9 @@ static inline int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 /**
  * twheel_arm_on_at() - arm a timer for a deadline, on a CPU
  * @timer: the timer
- * @cpu: the CPU on which it is to fire, of a per-CPU wheel. The system wheel's timers fire
- *	elsewhere while it sleeps. Other wheels choose none, but it has to be possible
+ * @cpu: the CPU on which it is to fire, of a per-CPU wheel. While that CPU sleeps, timers of the
+ *	system wheel fire on another. A wheel with one base ignores @cpu, but there has to be such
+ *	a CPU
  * @deadline_ns: when, as for twheel_arm_at()
  *
  * If the CPU is offline when the deadline comes, the timer fires on another.
