@@ -279,8 +279,6 @@ static inline int twheel_cell_extend(const struct twheel_cells *cells, uint32_t 
 /** twheel_cell_cancel() - end a pending cell; returns 1, or -ENOENT as twheel_cell_extend() */
 static inline int twheel_cell_cancel(const struct twheel_cells *cells, uint32_t number)
 {
-	const __u64 pending_or_cancelled = twheel_cell_word(0, TWHEEL_CELL_PENDING, 0) ^
-					   twheel_cell_word(0, TWHEEL_CELL_CANCELLED, 0);
 	struct twheel_cell *cell = twheel_cell_at(cells, number);
 	__u64 word;
 
@@ -290,7 +288,7 @@ static inline int twheel_cell_cancel(const struct twheel_cells *cells, uint32_t 
 	do {
 		if (!twheel_cell_is_pending(word))
 			return -ENOENT;
-	} while (!twheel_cell_replace(cell, &word, word ^ pending_or_cancelled));
+	} while (!twheel_cell_replace(cell, &word, twheel_cell_cancelled(word)));
 	return 1;
 }
 

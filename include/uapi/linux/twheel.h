@@ -409,6 +409,18 @@ static inline __u64 twheel_cell_ticks(__u64 word, __u64 now)
 			TWHEEL_CELL_TICKS_SHIFT);
 }
 
+/*
+ * twheel_cell_cancelled() - what cancelling makes of a pending word: its generation stays, and its
+ * ticks are inverted. No count that something adds to a pending word leads there
+ */
+static inline __u64 twheel_cell_cancelled(__u64 word)
+{
+	const __u64 flip = TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED;
+
+	return word ^ flip << TWHEEL_CELL_STATE_SHIFT ^
+	       TWHEEL_CELL_TICKS << TWHEEL_CELL_TICKS_SHIFT;
+}
+
 #define TWHEEL_IOC_TYPE		0xE7
 
 /* The errors are in twheel(4). OP returns the result of its operation, OPS how many were done. */

@@ -92,6 +92,12 @@ static void lease_store(const struct leases *l, uint32_t cell, uint64_t word)
 	store(&map_cell(&l->m, cell)->word, word);
 }
 
+/* What cancelling leaves of a cell that was armed for then. */
+static uint64_t word_cancelled(uint32_t generation, uint64_t tick)
+{
+	return twheel_cell_cancelled(twheel_cell_word(generation, TWHEEL_CELL_PENDING, tick));
+}
+
 /* Words that no call leaves in a pending cell. Returns how many there are. */
 static unsigned int stray_words(const struct leases *l, uint64_t *words)
 {
@@ -113,13 +119,15 @@ static unsigned int stray_words(const struct leases *l, uint64_t *words)
 		words[count++] = twheel_cell_word(generation, states[i], now + DEADLINE);
 	for (i = 0; i < SIZE_OF(far); i++) {
 		words[count++] = twheel_cell_word(generation, TWHEEL_CELL_PENDING, now + far[i]);
-		words[count++] = twheel_cell_word(generation, TWHEEL_CELL_CANCELLED, now + far[i]);
+		words[count++] = word_cancelled(generation, now + far[i]);
 	}
 	/* Not earlier than twice the bound before its deadline. */
-	words[count++] = twheel_cell_word(generation, TWHEEL_CELL_CANCELLED,
-					  now + DEADLINE - 2 * FARTHEST - 1);
+	words[count++] = word_cancelled(generation, now + DEADLINE - 2 * FARTHEST - 1);
 	words[count++] = twheel_cell_word(generation, TWHEEL_CELL_PENDING, TWHEEL_CELL_NEVER);
-	words[count++] = twheel_cell_word(generation, TWHEEL_CELL_CANCELLED, TWHEEL_CELL_NEVER);
+	words[count++] = word_cancelled(generation, TWHEEL_CELL_NEVER);
+	/* The state alone: a count that is added gets there. */
+	words[count++] = twheel_cell_word(generation, TWHEEL_CELL_CANCELLED, now + DEADLINE);
+	words[count++] = good + 2;
 	words[count++] = good & ~(3ULL << TWHEEL_CELL_STATE_SHIFT);
 	while (count < LEASES)
 		words[count++] = (uint64_t)roll(&seed) << 32 | roll(&seed);
@@ -234,8 +242,8 @@ TEST(a_good_word_that_is_found_late)
 	CHECK(map_extend(&l.m, renewed, map_now(&l.m) + MOST));
 	/* Armed for the past, and cancelled before the kernel looks. */
 	lease_arm(&l, 4);
-	lease_store(&l, 4, twheel_cell_word(twheel_cell_generation(map_word(&l.m, 4)),
-					    TWHEEL_CELL_CANCELLED, map_now(&l.m) - MOST));
+	lease_store(&l, 4, word_cancelled(twheel_cell_generation(map_word(&l.m, 4)),
+					  map_now(&l.m) - MOST));
 	map_advance(&l.m, DEADLINE);
 	CHECK_EQ(leases_acted(&l), 0);
 	map_advance(&l.m, MOST);
@@ -256,7 +264,7 @@ TEST(a_stray_word_that_is_submitted)
 
 	lease_store(&l, 1, ~0ULL);
 	lease_store(&l, 2, twheel_cell_word(1, TWHEEL_CELL_FIRED, farthest));
-	lease_store(&l, 3, twheel_cell_word(1, TWHEEL_CELL_CANCELLED, farthest + 1000));
+	lease_store(&l, 3, word_cancelled(1, farthest + 1000));
 	lease_store(&l, 4, twheel_cell_word(1, TWHEEL_CELL_PENDING, farthest));
 	for (i = 0; i < 5; i++)
 		NEED(dev_kick(l.m.fd, i) == 0);

@@ -305,7 +305,9 @@ void call_cell(struct task *task)
 	/* As twheel_cell_cancel() does. */
 	if (acts && state == TWHEEL_CELL_CANCELLED)
 		stroke.ticks = cell->ticks;
-	stroke.new = twheel_cell_word(generation, state, stroke.ticks);
+	stroke.new = twheel_cell_word(generation, TWHEEL_CELL_PENDING, stroke.ticks);
+	if (state == TWHEEL_CELL_CANCELLED)
+		stroke.new = twheel_cell_cancelled(stroke.new);
 	stroke.done = false;
 	memory_try(stroke_change, &stroke);
 	tell(task, "cell %u: word %#llx to %#llx, deadline %llu%s%s", stroke.number, stroke.old,

@@ -124,8 +124,8 @@ enum map_told map_arm(const struct mapped *m, uint32_t cell, uint64_t tick, uint
 	return map_tell(m, cell, tick);
 }
 
-/* Make a pending timer's word @to, but for the bits in @keep, unless the timer is gone. */
-static bool map_change(const struct mapped *m, uint64_t id, uint64_t keep, uint64_t to)
+/* Make a pending timer's word @to, or 0: cancelled; unless the timer is gone. */
+static bool map_change(const struct mapped *m, uint64_t id, uint64_t to)
 {
 	__u64 *word = &map_cell(m, (uint32_t)id)->word;
 	uint64_t old;
@@ -135,18 +135,18 @@ static bool map_change(const struct mapped *m, uint64_t id, uint64_t keep, uint6
 		if (twheel_cell_generation(old) != id >> 32 ||
 		    twheel_cell_state(old) != TWHEEL_CELL_PENDING)
 			return false;
-	} while (!cas(word, old, (old & keep) | to));
+	} while (!cas(word, old, to ? to : twheel_cell_cancelled(old)));
 	return true;
 }
 
 bool map_extend(const struct mapped *m, uint64_t id, uint64_t tick)
 {
-	return map_change(m, id, 0, word_of(id, tick));
+	return map_change(m, id, word_of(id, tick));
 }
 
 bool map_move(const struct mapped *m, uint64_t id, uint64_t tick)
 {
-	if (!map_change(m, id, 0, word_of(id, tick)))
+	if (!map_change(m, id, word_of(id, tick)))
 		return false;
 	map_tell(m, (uint32_t)id, tick);
 	return true;
@@ -154,9 +154,7 @@ bool map_move(const struct mapped *m, uint64_t id, uint64_t tick)
 
 bool map_cancel(const struct mapped *m, uint64_t id)
 {
-	/* The ticks stay: a file that acts can be asked to check them. */
-	return map_change(m, id, ~twheel_cell_word(0, 3, 0),
-			  twheel_cell_word(0, TWHEEL_CELL_CANCELLED, 0));
+	return map_change(m, id, 0);
 }
 
 static bool map_bit(const __u64 *words, uint32_t bit)

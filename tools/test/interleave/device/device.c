@@ -293,12 +293,11 @@ struct tw_map *device_map(void)
 
 static void cell_cancel(void)
 {
-	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED, 0);
 	struct twheel_cell *cell = device_map()->cells;
 	u64 old = READ_ONCE(cell->word);
 
 	if (twheel_cell_state(old) == TWHEEL_CELL_PENDING &&
-	    cmpxchg((unsigned long *)&cell->word, old, old ^ flip) == old)
+	    cmpxchg((unsigned long *)&cell->word, old, twheel_cell_cancelled(old)) == old)
 		fates[FATE_CELL + twheel_cell_generation(old)].due = 0;
 }
 
