@@ -280,16 +280,26 @@ static struct rb_node **act_place(struct tw_act *act, u64 number, struct rb_node
 	return place;
 }
 
-/* The second stage does not come any more, if it was to. */
-static void action_leave_second(struct tw_action *action)
+/*
+ * The second stage of an action, if it is to come, is that of the next one. So what has expired is
+ * not spared by another choice, unless that has no second stage. Returns whether waiters have to be
+ * woken up.
+ */
+static bool action_hand_on_second(struct tw_action *action, struct tw_action *next)
 {
 	struct twheel_node *node = &action->second.node;
+	struct tw_file *file = action->act->file;
 
 	if (hlist_unhashed(&node->link))
-		return;
-	tw_wheel_dequeue(&action->act->file->wheel, node);
+		return false;
+	tw_wheel_dequeue(&file->wheel, node);
 	node->link.pprev = NULL;
-	action->act->pending--;
+	if (!next || next->stages[1].kind == TWHEEL_ACT_NONE) {
+		action->act->pending--;
+		return false;
+	}
+	next->second.deadline_ns = action->second.deadline_ns;
+	return tw_due_enqueue(file, &next->second.node, next->second.deadline_ns);
 }
 
 /* What is done for a number: what was chosen for it, or for any. */
@@ -302,8 +312,12 @@ static struct tw_action *act_find(struct tw_act *act, u64 number)
 	return node ? rb_entry(node, struct tw_action, node) : NULL;
 }
 
-/* Put an action, or none, in the place of an older one. Returns that, or NULL. */
-static struct tw_action *act_replace(struct tw_act *act, u64 number, struct tw_action *action)
+/*
+ * Put an action, or none, in the place of an older one. Returns that, or NULL. Sets @wake if
+ * waiters have to be woken up.
+ */
+static struct tw_action *act_replace(struct tw_act *act, u64 number, struct tw_action *action,
+				     bool *wake)
 {
 	struct rb_node *parent, **place = act_place(act, number, &parent), *old = *place;
 
@@ -319,7 +333,7 @@ static struct tw_action *act_replace(struct tw_act *act, u64 number, struct tw_a
 	}
 	if (!old)
 		return NULL;
-	action_leave_second(rb_entry(old, struct tw_action, node));
+	*wake = action_hand_on_second(rb_entry(old, struct tw_action, node), action);
 	return rb_entry(old, struct tw_action, node);
 }
 
@@ -378,6 +392,7 @@ int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen)
 	int ret = act_check(act, chosen);
 	struct tw_file *file = act->file;
 	struct tw_action *action, *old;
+	bool wake = false;
 
 	if (ret)
 		return ret;
@@ -396,10 +411,12 @@ int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen)
 		old = action;
 	} else {
 		spin_lock(&file->lock);
-		old = act_replace(act, chosen->number, action);
+		old = act_replace(act, chosen->number, action, &wake);
 		if (tw_file_cells(file))
 			tw_cells_set_bound(file->cells, chosen->number, act_bound(act, chosen));
 		spin_unlock(&file->lock);
+		if (wake)
+			tw_due_wake(file);
 		/* Who is about to do it holds it for a moment more. */
 		if (old)
 			tw_users_uncharge(file->users, 0, old->bytes);

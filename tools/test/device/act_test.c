@@ -284,11 +284,14 @@ TEST(ten_thousand_cells_at_once)
 TEST(two_stages)
 {
 	int fd = act_open(TWHEEL_VIRTUAL);
-	struct twheel_act act = act_signal(1, getpid(), SIGUSR1);
+	struct twheel_act act = act_signal(1, getpid(), SIGUSR1), less[2] = { act, act }, other;
+	unsigned int i;
 
 	signals_hold();
 	act.then = act_signal(1, getpid(), DONE).action;
 	act.after_ns = S;
+	other = act;
+	less[0] = (struct twheel_act) { .number = 1 };
 	NEED(act_choose(fd, act) == 0);
 	act_tell(fd, 2, SIGALRM);
 	dev_arm(fd, MS, 1);
@@ -306,16 +309,32 @@ TEST(two_stages)
 	signal_take(DONE);
 	act_wait(fd, 3);
 	CHECK_EQ(dev_info(fd).timers, 0);
-	/* Once more, and the second one is taken back. */
+	/* Once more, and the second one is taken back: nothing is chosen, or nothing after it. */
+	for (i = 0; i < SIZE_OF(less); i++) {
+		dev_arm(fd, MS, 1);
+		dev_advance(fd, MS);
+		signal_take(SIGUSR1);
+		NEED(act_choose(fd, less[i]) == 0);
+		NEED(act_choose(fd, act) == 0);
+		dev_arm(fd, 2 * S, 2);
+		dev_advance(fd, 2 * S);
+		signal_take(SIGALRM);
+		act_wait(fd, 5 + 2 * i);
+		CHECK(!signal_came(DONE));
+	}
+	/* Another one comes in its place, when it would have come. */
 	dev_arm(fd, MS, 1);
 	dev_advance(fd, MS);
 	signal_take(SIGUSR1);
+	dev_advance(fd, S / 2);
+	other.then.signal = SIGUSR2;
+	other.after_ns = HOUR;
+	NEED(act_choose(fd, other) == 0);
+	dev_advance(fd, S / 2 - MS);
+	CHECK(!signal_came(SIGUSR2));
+	dev_advance(fd, MS);
+	signal_take(SIGUSR2);
 	NEED(act_choose(fd, act) == 0);
-	dev_arm(fd, 2 * S, 2);
-	dev_advance(fd, 2 * S);
-	signal_take(SIGALRM);
-	act_wait(fd, 5);
-	CHECK(!signal_came(DONE));
 	/* It comes once for firsts that come before it, after the earliest. */
 	dev_arm(fd, MS, 1);
 	dev_arm(fd, S, 1);
@@ -328,7 +347,7 @@ TEST(two_stages)
 	dev_arm(fd, 2 * S, 2);
 	dev_advance(fd, 2 * S);
 	signal_take(SIGALRM);
-	act_wait(fd, 9);
+	act_wait(fd, 13);
 	CHECK(!signal_came(DONE));
 	CHECK_EQ(dev_stat(fd, "failed"), 0);
 }

@@ -569,7 +569,7 @@ static void act_chosen(const struct task *task, int fd, struct file *file,
 			     !cell_read(world, file, cell_number(file, i), &word);
 	}
 	if (act && (meanwhile || (act->pending && tick_reached(file, act->from, now))))
-		world->unsure |= 1U << act->first | 1U << act->then;
+		world->unsure |= 1U << act->first | 1U << act->then | 1U << then;
 	if (meanwhile && any)
 		world->unsure |= 1U << any->first | 1U << any->then;
 	if (meanwhile)
@@ -577,7 +577,10 @@ static void act_chosen(const struct task *task, int fd, struct file *file,
 	for (i = 0; i < MAX_ACTS && !act; i++)
 		if (!file->acts[i].chosen)
 			act = &file->acts[i];
+	/* What is to come is then what is chosen now. */
 	*act = (struct act) {
+		.pending = act->chosen && act->pending && then != NO_TARGET,
+		.from = act->from, .until = act->until,
 		.chosen = chosen->action.kind != TWHEEL_ACT_NONE, .number = chosen->number,
 		.first = first, .then = then, .after = chosen->after_ns,
 		.most = chosen->most_ns / file->tick_ns + !!(chosen->most_ns % file->tick_ns),

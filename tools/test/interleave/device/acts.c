@@ -59,10 +59,7 @@ void device_acted(int number)
 	if (fate == &fates[FATE_ONCE] && !fate->chosen[number - DEVICE_CHOICE])
 		stub_fault("it acts as is not chosen");
 	fate->due = 0;
-	/* The second stage of what is replaced meanwhile may come, or not. */
-	if (fate == &fates[FATE_ONCE] && number != DEVICE_CHOICE + (int)choices)
-		fates[FATE_SECOND].late++;
-	else if (fate == &fates[FATE_ONCE])
+	if (fate == &fates[FATE_ONCE])
 		second_armed(closed ? min(due, closed_ns) : due);
 }
 
@@ -130,11 +127,10 @@ static void choose(u64 number, int event, bool then)
 		stub_fault("an action cannot be chosen");
 }
 
-/* Another action takes the place of that of the timer, whose second stage does not come then. */
+/* Another action takes the place of that of the timer, whose second stage comes as it would. */
 void op_choose(void)
 {
-	struct fate *once = &fates[FATE_ONCE], *second = &fates[FATE_SECOND];
-	bool pending = second->due;
+	struct fate *once = &fates[FATE_ONCE];
 	unsigned int i;
 
 	alarms = 0;
@@ -142,9 +138,6 @@ void op_choose(void)
 	choose(FATE_ONCE, DEVICE_CHOICE + choices, true);
 	for (i = 0; i < choices && once->due > device_now(); i++)
 		once->chosen[i] = false;
-	/* If it was due, or the timer has acted meanwhile, it may come. */
-	second->late += second->due && (!pending || second->due <= device_now());
-	second->due = 0;
 }
 
 void op_close(void)
