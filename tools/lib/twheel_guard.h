@@ -23,9 +23,11 @@
 #define LIBTWHEEL_GUARD_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -54,6 +56,9 @@ extern "C" {
 /* Private: the generation of what a feed writes, and of what it may replace by an earlier one. */
 #define TWHEEL_GUARD_FED	1
 #define TWHEEL_GUARD_START	2
+/* Private: F_GET_SEALS and F_SEAL_SHRINK, which <fcntl.h> has for GNU alone. */
+#define TWHEEL_GUARD_GET_SEALS	1034
+#define TWHEEL_GUARD_SEAL_SHRINK 2
 
 /*
  * Private: a lease in memory, a line of a cache. Its cell is here if there is no device: nobody
@@ -71,7 +76,8 @@ struct twheel_guard_slot {
 
 /*
  * Private: what the first descriptor in TWHEEL_GUARD is of. The first lease is the main one. Cells
- * are in the file of the second descriptor, or here, if @map_bytes is 0.
+ * are in the file of the second descriptor, or here, if @map_bytes is 0. All processes of the
+ * command write here, with whatever rights. So nothing leads out of what is mapped.
  */
 struct twheel_guard_memory {
 	__attribute__((__aligned__(8))) uint64_t magic;
@@ -104,6 +110,15 @@ struct twheel_guard_lease {
 struct twheel_guard {
 	struct twheel_guard_lease main;
 	struct twheel_guard_memory *memory;
+	uint32_t stride;
+};
+
+/* Private: where the cells are, once it is known that they are within what is mapped. */
+struct twheel_guard_cells {
+	char *map;
+	size_t bytes;
+	size_t offset;
+	uint32_t stride;
 };
 
 /* Private: a descriptor at the begin of a text, and what comes after it; -1: there is none. */
@@ -126,13 +141,14 @@ static inline void *twheel_guard_map(int fd, size_t bytes)
 	return memory == MAP_FAILED ? TWHEEL_NULL : memory;
 }
 
-/* Private: the memory behind a descriptor, likewise. */
+/* Private: the memory behind a descriptor, likewise. Nobody can make it smaller. */
 static inline struct twheel_guard_memory *twheel_guard_map_memory(int fd)
 {
 	struct twheel_guard_memory *memory;
 	struct stat status;
+	int seals = fcntl(fd, TWHEEL_GUARD_GET_SEALS);
 
-	if (fstat(fd, &status) ||
+	if (seals < 0 || !(seals & TWHEEL_GUARD_SEAL_SHRINK) || fstat(fd, &status) ||
 	    status.st_size < TWHEEL_CAST(off_t, sizeof(struct twheel_guard_memory))) {
 		errno = EBADF;
 		return TWHEEL_NULL;
@@ -146,19 +162,43 @@ static inline struct twheel_guard_memory *twheel_guard_map_memory(int fd)
 	return memory;
 }
 
-/* Private: the mapping that has the cells, likewise. Another file may have that number by now. */
-static inline void *twheel_guard_map_cells(struct twheel_guard_memory *memory, int device)
+/* Private: whether all cells are within the mapping. Each value was read once before that. */
+static inline int twheel_guard_cells_fit(uint64_t bytes, uint64_t offset, uint64_t stride)
 {
-	struct stat status;
+	return bytes <= UINT32_MAX && offset <= bytes && !(offset & 7) && !(stride & 7) &&
+	       stride >= sizeof(struct twheel_cell) &&
+	       stride <= (bytes - offset) / TWHEEL_GUARD_LEASES;
+}
 
-	if (!memory->map_bytes)
-		return memory;
-	if (fstat(device, &status) || !S_ISCHR(status.st_mode) ||
-	    TWHEEL_CAST(uint64_t, status.st_rdev) != memory->map_device) {
-		errno = EBADF;
-		return TWHEEL_NULL;
+/*
+ * Private: map what has the cells. Another file may have the number of the device by now. False:
+ * errno says why.
+ */
+static inline int twheel_guard_map_cells(struct twheel_guard_memory *memory, int device,
+					 struct twheel_guard_cells *cells)
+{
+	uint64_t bytes = __atomic_load_n(&memory->map_bytes, __ATOMIC_RELAXED);
+	uint64_t offset = __atomic_load_n(&memory->cells_offset, __ATOMIC_RELAXED);
+	uint32_t stride = __atomic_load_n(&memory->cell_stride, __ATOMIC_RELAXED);
+	struct stat status;
+	void *map = memory;
+
+	if (!twheel_guard_cells_fit(bytes ? bytes : sizeof(*memory), offset, stride)) {
+		errno = EPROTO;
+		return 0;
 	}
-	return twheel_guard_map(device, TWHEEL_CAST(size_t, memory->map_bytes));
+	if (bytes && (fstat(device, &status) || !S_ISCHR(status.st_mode) ||
+		      TWHEEL_CAST(uint64_t, status.st_rdev) != memory->map_device)) {
+		errno = EBADF;
+		return 0;
+	}
+	if (bytes)
+		map = twheel_guard_map(device, TWHEEL_CAST(size_t, bytes));
+	cells->map = TWHEEL_CAST(char *, map);
+	cells->bytes = TWHEEL_CAST(size_t, bytes);
+	cells->offset = TWHEEL_CAST(size_t, offset);
+	cells->stride = stride;
+	return map != TWHEEL_NULL;
 }
 
 /* Private: a word that is 1 here, and 0 in every child of a fork(); NULL as above. */
@@ -197,40 +237,44 @@ static inline struct twheel_cell *twheel_guard_cell(struct twheel_cell *first, u
  *
  * If that fails, @guard may be used all the same, and its feeds do nothing.
  *
- * Return: 0; -ENOENT (there is none), -EBADF (a descriptor of it was closed, or is another file's),
- * -EPROTO (it is of another version), -EINVAL (Linux before 4.14); as mmap(2).
+ * Return: 0; -ENOENT (there is none, or the program has more rights than its caller, as by a
+ * set-user-ID bit), -EBADF (a descriptor of it was closed, or is another file's), -EPROTO (it is of
+ * another version), -EINVAL (Linux before 4.14); as mmap(2).
  */
 static inline int twheel_guard_open(struct twheel_guard *guard)
 {
-	const char *descriptors = getenv("TWHEEL_GUARD");
+	const char *descriptors = getauxval(AT_SECURE) ? TWHEEL_NULL : getenv("TWHEEL_GUARD");
 	struct twheel_guard_memory *memory;
+	struct twheel_guard_cells cells;
 	struct twheel_guard found;
-	void *cells;
+	void *first;
 	int error;
 
 	memset(guard, 0, sizeof(*guard));
 	if (!descriptors)
 		return -ENOENT;
 	memset(&found, 0, sizeof(found));
+	memset(&cells, 0, sizeof(cells));
 	memory = twheel_guard_map_memory(twheel_guard_descriptor(&descriptors, ','));
 	if (!memory)
 		return -errno;
 	found.memory = memory;
 	found.main.device = twheel_guard_descriptor(&descriptors, '\0');
-	cells = twheel_guard_map_cells(memory, found.main.device);
-	found.main.opener = cells ? twheel_guard_opener() : TWHEEL_NULL;
+	found.main.opener = twheel_guard_map_cells(memory, found.main.device, &cells) ?
+			    twheel_guard_opener() : TWHEEL_NULL;
 	if (!found.main.opener) {
 		error = errno;
-		if (cells && memory->map_bytes)
-			munmap(cells, TWHEEL_CAST(size_t, memory->map_bytes));
+		if (cells.map && cells.bytes)
+			munmap(cells.map, cells.bytes);
 		munmap(memory, sizeof(*memory));
 		return -error;
 	}
-	cells = TWHEEL_CAST(char *, cells) + memory->cells_offset;
-	found.main.cell = TWHEEL_CAST(struct twheel_cell *, cells);
+	first = cells.map + cells.offset;
+	found.stride = cells.stride;
+	found.main.cell = TWHEEL_CAST(struct twheel_cell *, first);
 	found.main.slot = &memory->slots[0];
 	found.main.base_ns = TWHEEL_GUARD_TICK - 1 - memory->origin_ns;
-	found.main.clock = TWHEEL_CAST(clockid_t, memory->clock);
+	found.main.clock = memory->clock == CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 	*guard = found;
 	return 0;
 }
@@ -281,29 +325,29 @@ static inline int twheel_guard_replace(struct twheel_cell *cell, __u64 *word, __
 
 /*
  * Private: have the kernel look at a cell. Whether it would by itself is in memory, too, where
- * something may have written. If that fails, the guard does it.
+ * something may have written. If that fails, the guard does it. Returns 0, or -errno.
  */
-static inline void twheel_guard_submit(int device, uint32_t number)
+static inline int twheel_guard_submit(int device, uint32_t number)
 {
 	struct twheel_op op;
 
 	if (device < 0)
-		return;
+		return 0;
 	memset(&op, 0, sizeof(op));
 	op.op = TWHEEL_OP_KICK;
 	op.id = number;
-	ioctl(device, TWHEEL_IOC_OP, &op);
+	return ioctl(device, TWHEEL_IOC_OP, &op) < 0 ? -errno : 0;
 }
 
-/* Private: have the timeout of a lease count from now, whatever is in its cell. */
-static inline void twheel_guard_lease_arm(const struct twheel_guard_lease *lease, uint32_t number,
-					  uint32_t generation)
+/* Private: have the timeout of a lease count from now, whatever is in its cell. 0, or -errno. */
+static inline int twheel_guard_lease_arm(const struct twheel_guard_lease *lease, uint32_t number,
+					 uint32_t generation)
 {
 	__u64 tick = twheel_guard_lease_tick(lease, lease->timeout_ns);
 
 	__atomic_store_n(&lease->cell->word,
 			 twheel_cell_word(generation, TWHEEL_CELL_PENDING, tick), __ATOMIC_SEQ_CST);
-	twheel_guard_submit(lease->device, number);
+	return twheel_guard_submit(lease->device, number);
 }
 
 /* Private: whether a slot is this caller's from now on. */
@@ -323,15 +367,34 @@ static inline int twheel_guard_claim(struct twheel_guard_slot *slot, uint64_t ti
 	return 1;
 }
 
+/** twheel_guard_lease_close() - end the watch over it; what it was for need not live any more */
+static inline void twheel_guard_lease_close(struct twheel_guard_lease *lease)
+{
+	struct twheel_cell *cell = lease->cell;
+	uint64_t owner;
+	__u64 word;
+
+	if (twheel_guard_lease_has(lease)) {
+		word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
+		while (twheel_guard_is_pending(word) &&
+		       !twheel_guard_replace(cell, &word, twheel_cell_cancelled(word)))
+			;
+		owner = __atomic_load_n(&lease->slot->owner, __ATOMIC_RELAXED);
+		__atomic_store_n(&lease->slot->owner, owner & ~0xffffffffULL, __ATOMIC_RELEASE);
+	}
+	lease->cell = TWHEEL_NULL;
+}
+
 /*
  * twheel_guard_lease_open() - have the guard act on one thing more: a thread, a step, a loop
  *
  * It runs from now on, until it is closed. @lease is not used by another thread meanwhile.
  * Without a guard this succeeds, and does nothing.
  *
- * Return: 0; -ENOSPC (all are open), -ECHILD (the parent has opened @guard). -EINVAL: @timeout_ns
- * is shorter than --timeout, or longer than %TWHEEL_GUARD_TIMEOUT_MAX. Or @name is empty, or longer
- * than %TWHEEL_GUARD_NAME_MAX. @lease may be used in any case.
+ * Return: 0; -ENOSPC (all are open), -ECHILD (the parent has opened @guard), -EBADF (a descriptor of
+ * the guard was closed since). -EINVAL: @timeout_ns is shorter than --timeout, or longer than
+ * %TWHEEL_GUARD_TIMEOUT_MAX. Or @name is empty, or longer than %TWHEEL_GUARD_NAME_MAX. @lease may be
+ * used in any case.
  */
 static inline int twheel_guard_lease_open(const struct twheel_guard *guard,
 					  struct twheel_guard_lease *lease, const char *name,
@@ -340,6 +403,7 @@ static inline int twheel_guard_lease_open(const struct twheel_guard *guard,
 	struct twheel_guard_memory *memory = guard->memory;
 	size_t length = strlen(name);
 	uint32_t i;
+	int ret;
 
 	memset(lease, 0, sizeof(*lease));
 	if (!memory)
@@ -354,11 +418,13 @@ static inline int twheel_guard_lease_open(const struct twheel_guard *guard,
 			continue;
 		*lease = guard->main;
 		lease->slot = &memory->slots[i];
-		lease->cell = twheel_guard_cell(guard->main.cell, memory->cell_stride, i);
+		lease->cell = twheel_guard_cell(guard->main.cell, guard->stride, i);
 		lease->timeout_ns = timeout_ns;
 		memcpy(lease->slot->name, name, length + 1);
-		twheel_guard_lease_arm(lease, i, TWHEEL_GUARD_FED);
-		return 0;
+		ret = twheel_guard_lease_arm(lease, i, TWHEEL_GUARD_FED);
+		if (ret)
+			twheel_guard_lease_close(lease);
+		return ret;
 	}
 	return -ENOSPC;
 }
@@ -381,13 +447,14 @@ static inline void twheel_guard_lease_feed(const struct twheel_guard_lease *leas
 
 	if (!twheel_guard_lease_has(lease))
 		return;
-	timeout_ns = twheel_guard_lease_timeout(lease);
-	tick = twheel_guard_lease_tick(lease, timeout_ns);
-	next = twheel_cell_word(TWHEEL_GUARD_FED, TWHEEL_CELL_PENDING, tick);
 	word = __atomic_load_n(&lease->cell->word, __ATOMIC_SEQ_CST);
 	do {
 		if (!twheel_guard_is_pending(word))
 			return;
+		/* After the word: the guard changes this first, and then the word. */
+		timeout_ns = twheel_guard_lease_timeout(lease);
+		tick = twheel_guard_lease_tick(lease, timeout_ns);
+		next = twheel_cell_word(TWHEEL_GUARD_FED, TWHEEL_CELL_PENDING, tick);
 		/* Not earlier than another thread has, modulo twice the reach. */
 		if (TWHEEL_CAST(int64_t, next - word) <= 0 &&
 		    twheel_cell_generation(word) != TWHEEL_GUARD_START)
@@ -436,25 +503,6 @@ static inline int64_t twheel_guard_lease_left(const struct twheel_guard_lease *l
 				  twheel_guard_now(lease->clock));
 	return twheel_guard_is_pending(word) &&
 	       left <= TWHEEL_CAST(int64_t, twheel_guard_lease_timeout(lease)) ? left : 0;
-}
-
-/** twheel_guard_lease_close() - end the watch over it; what it was for need not live any more */
-static inline void twheel_guard_lease_close(struct twheel_guard_lease *lease)
-{
-	const __u64 flip = TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED;
-	struct twheel_cell *cell = lease->cell;
-	uint64_t owner;
-	__u64 word;
-
-	if (twheel_guard_lease_has(lease)) {
-		word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
-		while (twheel_guard_is_pending(word) &&
-		       !twheel_guard_replace(cell, &word, word ^ flip << TWHEEL_CELL_STATE_SHIFT))
-			;
-		owner = __atomic_load_n(&lease->slot->owner, __ATOMIC_RELAXED);
-		__atomic_store_n(&lease->slot->owner, owner & ~0xffffffffULL, __ATOMIC_RELEASE);
-	}
-	lease->cell = TWHEEL_NULL;
 }
 
 /** twheel_guard_feed() - feed the main lease, which the guard itself has opened */

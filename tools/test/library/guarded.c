@@ -10,7 +10,22 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 
+/* What the guard does while a feed reads the clock. */
+static void (*program_meanwhile)(void);
+
+static inline int program_clock(clockid_t clock, struct timespec *ts)
+{
+	void (*meanwhile)(void) = program_meanwhile;
+
+	program_meanwhile = NULL;
+	if (meanwhile)
+		meanwhile();
+	return clock_gettime(clock, ts);
+}
+
+#define clock_gettime	program_clock
 #include "twheel_guard.h"
 
 #define MS	1000000ULL
@@ -90,15 +105,31 @@ static void run_closed(uint64_t ms)
 	program_feed(ms, NULL);
 }
 
-/* Write a word over the deadline of a slot: the main one, a lease's, one that is free. */
-_Noreturn static void run_stray(uint64_t word, unsigned int slot)
+/* Small numbers over a slot, its cell and its owner. */
+static void slot_fill(struct twheel_guard_slot *slot)
+{
+	uint32_t *words = (uint32_t *)slot;
+	size_t i;
+
+	for (i = 0; i < sizeof(*slot) / sizeof(*words); i++)
+		words[i] = i + 3;
+}
+
+/*
+ * Write a word over the deadline of a slot: the main one, a lease's, one that is free. Or @add to
+ * it, or fill all of the slot.
+ */
+_Noreturn static void run_stray(uint64_t word, unsigned int slot, uint64_t add, bool fill)
 {
 	struct twheel_guard_lease lease;
+	struct twheel_cell *cell = twheel_guard_cell(guard.main.cell, guard.stride, slot);
 
 	lease_open(&lease, "step", guard.memory->timeout_ns / MS);
 	twheel_guard_feed(&guard);
 	program_feed(100, &lease);
-	twheel_guard_cell(guard.main.cell, guard.memory->cell_stride, slot)->word = word;
+	cell->word = add ? cell->word + add : word;
+	if (fill)
+		slot_fill(&guard.memory->slots[slot]);
 	for (;;) {
 		if (slot)
 			twheel_guard_feed(&guard);
@@ -179,6 +210,64 @@ static void run_fork(bool opens, uint64_t ms)
 	exit(0);
 }
 
+/* Nothing that somebody with fewer rights writes leads out of the memory. */
+static void run_foreign_memory(void)
+{
+	struct twheel_guard_memory *memory = guard.memory;
+	const uint64_t offset = memory->cells_offset;
+	const uint32_t stride = memory->cell_stride;
+	const uint64_t offsets[] = { 1ULL << 40, -16ULL, sizeof(*memory), offset + 4 };
+	const uint32_t strides[] = { 8, stride + 4, 1U << 30 };
+	struct twheel_guard other;
+	char descriptor[16];
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < sizeof(offsets) / sizeof(*offsets); i++) {
+		memory->cells_offset = offsets[i];
+		if (twheel_guard_open(&other) != -EPROTO)
+			errx(1, "an offset is not refused");
+	}
+	memory->cells_offset = offset;
+	for (i = 0; i < sizeof(strides) / sizeof(*strides); i++) {
+		memory->cell_stride = strides[i];
+		if (twheel_guard_open(&other) != -EPROTO)
+			errx(1, "a stride is not refused");
+	}
+	memory->cell_stride = stride;
+	/* Who has it could make it smaller. */
+	fd = memfd_create("guard", MFD_ALLOW_SEALING);
+	if (write(fd, memory, sizeof(*memory)) != sizeof(*memory))
+		err(1, "memfd");
+	snprintf(descriptor, sizeof(descriptor), "%d", fd);
+	setenv("TWHEEL_GUARD", descriptor, 1);
+	if (twheel_guard_open(&other) != -EBADF)
+		errx(1, "memory that can shrink is not refused");
+}
+
+/* The guard gives it a shorter timeout. */
+static void guard_shortens(void)
+{
+	const uint64_t tick = twheel_guard_lease_tick(&guard.main, guard.memory->timeout_ns);
+
+	__atomic_store_n(&guard.memory->slots[0].timeout_ns, guard.memory->timeout_ns,
+			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&guard.main.cell->word,
+			 twheel_cell_word(TWHEEL_GUARD_START, TWHEEL_CELL_PENDING, tick),
+			 __ATOMIC_SEQ_CST);
+}
+
+/* A feed that knows of a longer timeout does not count for that. */
+static void run_shorter(void)
+{
+	guard.memory->slots[0].timeout_ns = 3600000 * MS;
+	program_meanwhile = guard_shortens;
+	twheel_guard_feed(&guard);
+	if (program_meanwhile || twheel_guard_ahead(guard.main.cell->word, guard.main.base_ns,
+						    program_now()) > 3000000 * (int64_t)MS)
+		errx(1, "it counts for too long");
+}
+
 /* What each call refuses, and that all leases can be had. */
 static void run_refusals(void)
 {
@@ -212,6 +301,11 @@ static void run_refusals(void)
 	twheel_guard_lease_close(&lease);
 
 	if (*device) {
+		i = dup(guard.main.device);
+		close(guard.main.device);
+		if (twheel_guard_lease_open(&guard, &lease, "closed", 60000 * MS) != -EBADF)
+			errx(1, "a lease that the kernel is not told of is not refused");
+		dup2(i, guard.main.device);
 		*device = '\0';
 		setenv("TWHEEL_GUARD", descriptors, 1);
 		if (twheel_guard_open(&guard) != -EBADF)
@@ -278,11 +372,19 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "closed"))
 		run_closed(number);
 	else if (!strcmp(what, "stray") && argc > 3)
-		run_stray(number, strtoul(argv[3], NULL, 0));
+		run_stray(number, strtoul(argv[3], NULL, 0), 0, false);
+	else if (!strcmp(what, "added"))
+		run_stray(0, number, 2, false);
+	else if (!strcmp(what, "filled"))
+		run_stray(0, number, 0, true);
+	else if (!strcmp(what, "shorter"))
+		run_shorter();
+	else if (!strcmp(what, "foreign-memory"))
+		run_foreign_memory();
 	else if (!strcmp(what, "far"))
 		run_stray(twheel_cell_word(TWHEEL_GUARD_FED, TWHEEL_CELL_PENDING,
 					   (program_now() + 3600000 * MS + guard.main.base_ns) >>
-					   TWHEEL_GUARD_TICK_SHIFT), number);
+					   TWHEEL_GUARD_TICK_SHIFT), number, 0, false);
 	else if (!strcmp(what, "late"))
 		run_late();
 	else if (!strcmp(what, "interrupted"))
