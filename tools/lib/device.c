@@ -214,16 +214,32 @@ int twheel_device_events(int fd, struct twheel_event *events, unsigned int most,
 	}
 }
 
-static bool cells_can_use(const struct twheel_map *map)
+/* Whether so many of that size are within the mapping. */
+static bool cells_part_fits(const struct twheel_info *info, uint64_t offset, uint64_t count,
+			    uint64_t size)
 {
+	return !(offset & 7) && offset <= info->map_bytes &&
+	       count <= (info->map_bytes - offset) / size;
+}
+
+/* All that has the file writes there: what leads out of the mapping is not the kernel's. */
+static bool cells_can_use(const struct twheel_map *map, const struct twheel_info *info)
+{
+	const uint64_t words = (map->cells + 63ULL) / 64;
+
 	return map->version == TWHEEL_MAP_VERSION && map->size >= sizeof(*map) && map->cells &&
-	       map->tick_ns && map->cell_stride >= sizeof(struct twheel_cell);
+	       map->tick_ns && map->cell_stride >= sizeof(struct twheel_cell) &&
+	       !(map->cell_stride & 7) &&
+	       cells_part_fits(info, map->cells_offset, map->cells, map->cell_stride) &&
+	       cells_part_fits(info, map->bitmap_offset, words, 8) &&
+	       cells_part_fits(info, map->summary_offset, (words + 63) / 64, 8) &&
+	       cells_part_fits(info, map->wake_offset, 1, 8);
 }
 
 int twheel_cells_map(struct twheel_cells *cells, int fd)
 {
 	struct twheel_info info;
-	struct twheel_map *map;
+	struct twheel_map *map, head;
 	int ret;
 
 	ret = twheel_device_info(fd, &info);
@@ -235,20 +251,23 @@ int twheel_cells_map(struct twheel_cells *cells, int fd)
 	map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	if (!cells_can_use(map)) {
+	head = *map;
+	/* What is checked is what is used. */
+	__asm__ __volatile__("" : : "r"(&head) : "memory");
+	if (!cells_can_use(&head, &info)) {
 		munmap(map, info.map_bytes);
 		return -EPROTO;
 	}
 	*cells = (struct twheel_cells) {
 		.map = map,
-		.cells = (char *)map + map->cells_offset,
-		.bitmap = (void *)((char *)map + map->bitmap_offset),
-		.summary = (void *)((char *)map + map->summary_offset),
-		.wake = (void *)((char *)map + map->wake_offset),
-		.tick_ns = map->tick_ns,
+		.cells = (char *)map + head.cells_offset,
+		.bitmap = (void *)((char *)map + head.bitmap_offset),
+		.summary = (void *)((char *)map + head.summary_offset),
+		.wake = (void *)((char *)map + head.wake_offset),
+		.tick_ns = head.tick_ns,
 		.origin_ns = info.origin_ns,
-		.count = map->cells,
-		.stride = map->cell_stride,
+		.count = head.cells,
+		.stride = head.cell_stride,
 		.fd = fd,
 	};
 	return 0;

@@ -130,8 +130,8 @@ TWHEEL_API int twheel_device_wait(int fd, int64_t timeout_ns);
 typedef __u64 twheel_word __attribute__((__aligned__(8)));
 
 /*
- * The cells of a wheel, mapped, as twheel_cells(7) describes them. munmap() of &twheel_map.bytes
- * ends the mapping. A later version may take fields from @reserved, which are zeros.
+ * The cells of a wheel, mapped, as twheel_cells(7) describes them. munmap() of
+ * &twheel_info.map_bytes ends the mapping. A later version may take fields from @reserved, which are zeros.
  */
 struct twheel_cells {
 	struct twheel_map *map;

@@ -365,6 +365,34 @@ TEST(cells_that_are_not_there)
 	CHECK_EQ(id, 7);
 }
 
+/* All that has the file writes to the head of the mapping. */
+TEST(mappings_that_lead_nowhere)
+{
+	struct twheel_cells cells, other;
+	int fd = cells_open(&cells, 200);
+	struct twheel_map good = *cells.map, bad[10];
+	unsigned int i;
+
+	for (i = 0; i < SIZE_OF(bad); i++)
+		bad[i] = good;
+	bad[0].cells_offset = good.bytes;
+	bad[1].cells_offset = -16ULL;
+	bad[2].cells_offset++;
+	bad[3].bitmap_offset = good.bytes - 8;
+	bad[4].summary_offset = good.bytes;
+	bad[5].wake_offset = 1ULL << 40;
+	bad[6].cells = UINT_MAX;
+	bad[7].cell_stride = 1 << 20;
+	bad[8].cell_stride += 4;
+	bad[9].version++;
+	for (i = 0; i < SIZE_OF(bad); i++) {
+		*cells.map = bad[i];
+		CHECK_EQ(twheel_cells_map(&other, fd), -EPROTO);
+	}
+	*cells.map = good;
+	CHECK_EQ(twheel_cells_map(&other, fd), 0);
+}
+
 static struct {
 	const struct twheel_cell *cell;
 	void *page;
