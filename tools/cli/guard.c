@@ -389,7 +389,7 @@ static void guard_act(struct guard *guard, const struct lease *lease, uint64_t n
 	guard->kill_ns = now;
 	if (guard->signal == SIGKILL)
 		return;
-	kernel = lease && leases_have_kernel(&guard->leases);
+	kernel = lease && lease->acted;
 	snprintf(guard->why + length, sizeof(guard->why) - length, ": %s%s to process %d",
 		 kernel ? "the kernel sent " : "", signal_text(guard->signal, name, sizeof(name)),
 		 (int)guard->command);

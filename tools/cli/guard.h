@@ -59,6 +59,8 @@ void kernel_forget(const struct kernel *kernel, uint64_t number);
  * @fed: that has happened since it was opened
  * @forgiven: it has got a timeout more, and was not fed since
  * @stray: its word is none that a feed has written
+ * @asked_ns: when the kernel was asked to act, after it ran out; 0: it has not
+ * @acted: the kernel says that it has
  * @name: without what a terminal would take for an order
  */
 struct lease {
@@ -69,6 +71,8 @@ struct lease {
 	bool fed;
 	bool forgiven;
 	bool stray;
+	bool acted;
+	uint64_t asked_ns;
 	char name[TWHEEL_GUARD_NAME_MAX + 1];
 };
 

@@ -43,6 +43,14 @@ static pid_t process_parent(pid_t pid)
 	return end && strlen(end) > 4 ? atoi(end + 4) : 0;
 }
 
+/* Whether numbers in /proc are those of this PID namespace. */
+static bool process_sees_proc(void)
+{
+	char name[16] = "";
+
+	return readlink("/proc/self", name, sizeof(name) - 1) > 0 && atoi(name) == getpid();
+}
+
 /* Where the hierarchy of cgroup2 is mounted as a whole. */
 static bool cgroup_mount(char *path, size_t size)
 {
@@ -202,7 +210,7 @@ void group_kill(const struct group *group)
 	/* If this fails, they are killed one by one. */
 	if (group->kill >= 0 && write(group->kill, "1", 1) != 1)
 		errno = 0;
-	proc = opendir("/proc");
+	proc = process_sees_proc() ? opendir("/proc") : NULL;
 	while (proc && (entry = readdir(proc))) {
 		pid = atoi(entry->d_name);
 		if (pid > 1 && process_parent(pid) == self)

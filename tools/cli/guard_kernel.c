@@ -15,7 +15,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/capability.h>
 
 #include "guard.h"
 
@@ -42,6 +45,24 @@ static bool kernel_fails(struct kernel *kernel, int error)
 	return false;
 }
 
+/*
+ * Without CAP_SYS_RESOURCE, a file has the limits of its user. Set that aside, or take it back. The
+ * C library has no function for that.
+ */
+static void kernel_limit(bool limited)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	const uint32_t resource = 1U << CAP_SYS_RESOURCE;
+
+	if (syscall(SYS_capget, &header, data))
+		return;
+	data[0].effective &= ~resource;
+	if (!limited)
+		data[0].effective |= data[0].permitted & resource;
+	syscall(SYS_capset, &header, data);
+}
+
 bool kernel_open(struct kernel *kernel, uint32_t clock, struct twheel_guard_memory *memory)
 {
 	const struct twheel_setup setup = {
@@ -54,7 +75,10 @@ bool kernel_open(struct kernel *kernel, uint32_t clock, struct twheel_guard_memo
 	struct stat status;
 	int ret;
 
+	/* The command gets the file, and may have other rights. */
+	kernel_limit(true);
 	kernel->fd = twheel_device_open(&setup);
+	kernel_limit(false);
 	if (kernel->fd < 0)
 		return kernel_fails(kernel, kernel->fd);
 	kernel->fd = guard_high_descriptor(kernel->fd);
@@ -93,8 +117,11 @@ bool kernel_begin(struct kernel *kernel, const struct group *group, int signal, 
 
 	if (group->kill >= 0)
 		last = (struct twheel_action) { .kind = TWHEEL_ACT_GROUP, .target = group->kill };
-	if (signal == SIGKILL)
-		kernel->act = (struct twheel_act) { .action = last };
+	/* The command may have left its group. */
+	if (signal == SIGKILL && group->kill >= 0)
+		kernel->act = (struct twheel_act) { .action = first, .then = last };
+	else if (signal == SIGKILL)
+		kernel->act = (struct twheel_act) { .action = first };
 	else
 		kernel->act = (struct twheel_act) {
 			.action = first, .then = last, .after_ns = grace_ns,

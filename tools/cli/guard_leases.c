@@ -30,6 +30,9 @@
 /* How soon it is looked again whether the kernel has acted for a lease that ran out. */
 #define LOOK_AGAIN	10000000ULL
 
+/* What the kernel has not done by then, the guard does: a program may keep all CPUs to itself. */
+#define KERNEL_LATE	100000000ULL
+
 /* No process has this number and opens slots for the first time. */
 #define OWNER_NOBODY	1
 
@@ -97,7 +100,8 @@ static void leases_place_cells(struct leases *leases)
 	};
 	for (i = 0; i < TWHEEL_GUARD_LEASES; i++)
 		__atomic_store_n(&lease_cell(leases, i)->word,
-				 twheel_cell_word(0, TWHEEL_CELL_CANCELLED, 0), __ATOMIC_SEQ_CST);
+				 twheel_cell_cancelled(twheel_cell_word(0, TWHEEL_CELL_PENDING, 0)),
+				 __ATOMIC_SEQ_CST);
 }
 
 /* Without the device, each cell is in its slot. */
@@ -215,6 +219,7 @@ static void lease_learn(const struct leases *leases, struct lease *lease, uint64
 	/* A program opens what it feeds. */
 	lease->fed = true;
 	lease->forgiven = false;
+	lease->asked_ns = 0;
 }
 
 /* A stray word in a slot that was never opened is watched as a lease, too. */
@@ -229,6 +234,12 @@ static uint64_t lease_owner(const struct twheel_guard_slot *slot)
 static int64_t lease_ahead(const struct leases *leases, uint64_t word, uint64_t now)
 {
 	return twheel_guard_ahead(word, leases->main.base_ns, now);
+}
+
+/* When that is: a stray word may say any time, also one before the clock began. */
+static uint64_t lease_time(uint64_t now, int64_t ahead)
+{
+	return ahead < 0 && (uint64_t)-ahead > now ? 0 : now + ahead;
 }
 
 /*
@@ -248,12 +259,26 @@ static bool lease_has_deadline(const struct leases *leases, uint64_t word)
 static bool lease_is_closed(const struct leases *leases, const struct lease *lease, uint64_t word)
 {
 	uint64_t now = clock_now(leases->clock);
-	int64_t ahead = lease_ahead(leases, word, now);
+	int64_t ahead = lease_ahead(leases, twheel_cell_cancelled(word), now);
 
 	if (twheel_cell_state(word) != TWHEEL_CELL_CANCELLED || word & 1)
 		return false;
-	return !lease->owner || (now + ahead >= lease->fed_ns &&
+	return !lease->owner || (lease_time(now, ahead) >= lease->fed_ns &&
 				 ahead <= (int64_t)(lease->timeout_ns + TWHEEL_GUARD_TICK));
+}
+
+/*
+ * Whether a lease was closed since the last look, and its slot opened again. That is counted. Else
+ * something has written over the slot.
+ */
+static bool lease_is_reopened(const struct leases *leases, const struct lease *lease,
+			      uint64_t owner, uint64_t timeout_ns, uint64_t word)
+{
+	int64_t ahead = lease_ahead(leases, word, clock_now(leases->clock));
+
+	return (uint32_t)owner && owner >> 32 > lease->owner >> 32 &&
+	       timeout_ns >= leases->timeout_ns && timeout_ns <= TWHEEL_GUARD_TIMEOUT_MAX &&
+	       twheel_guard_is_pending(word) && ahead <= (int64_t)(timeout_ns + TWHEEL_GUARD_TICK);
 }
 
 /* The word of a lease, and what that is about if it is not known. False: it changes just now. */
@@ -272,6 +297,8 @@ static bool lease_read(const struct leases *leases, uint32_t i, struct lease *le
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (owner != lease_owner(slot))
 		return false;
+	if (lease->owner && !lease_is_reopened(leases, lease, owner, timeout_ns, *word))
+		return true;
 	lease_learn(leases, lease, owner, timeout_ns);
 	lease_copy_name(lease, name);
 	/* Once it has run out, another choice would stop what is to come. */
@@ -301,8 +328,8 @@ static bool lease_look(struct leases *leases, uint32_t i, uint64_t *word)
 {
 	struct lease *lease = &leases->known[i];
 	unsigned int reads = 0;
+	uint64_t now, fed_ns;
 	int64_t ahead;
-	uint64_t now;
 
 	while (!lease_read(leases, i, lease, word) && ++reads < READS_MOST)
 		;
@@ -314,20 +341,22 @@ static bool lease_look(struct leases *leases, uint32_t i, uint64_t *word)
 	/* After the word, so that a feed meanwhile is not beyond it. */
 	now = clock_now(leases->clock);
 	ahead = lease_ahead(leases, *word, now);
+	fed_ns = lease_time(now, ahead);
 	if (reads == READS_MOST) {
 		lease_learn(leases, lease, OWNER_NOBODY, leases->timeout_ns);
 		lease->deadline_ns = now + leases->timeout_ns;
-	} else if (lease_has_deadline(leases, *word) && now + ahead > lease->fed_ns &&
+	} else if (lease_has_deadline(leases, *word) && fed_ns > lease->fed_ns &&
 		   ahead <= (int64_t)(lease->timeout_ns + TWHEEL_GUARD_TICK)) {
-		lease->fed_ns = now + ahead;
-		lease->deadline_ns = now + ahead;
+		lease->fed_ns = fed_ns;
+		lease->deadline_ns = fed_ns;
 		lease->forgiven = false;
+		lease->asked_ns = 0;
 		lease->fed |= twheel_cell_generation(*word) == TWHEEL_GUARD_FED;
 		/* After the first feed, which may take longer. */
 		if (!i && twheel_guard_is_pending(*word) && lease->fed)
 			lease_bound_main(leases, lease->timeout_ns);
 	}
-	lease->stray = !lease_has_deadline(leases, *word) || now + ahead != lease->fed_ns;
+	lease->stray = !lease_has_deadline(leases, *word) || fed_ns != lease->fed_ns;
 	return true;
 }
 
@@ -352,25 +381,29 @@ static bool lease_expire(const struct leases *leases, uint32_t i, __u64 word, ui
 
 /*
  * The same where the kernel acts, and says so. Have it look at what it was not told of: the thread
- * that had to has ended, or something has written to a cell that nobody has opened.
+ * that had to has ended, or something has written to a cell that nobody has opened. Where it does
+ * nothing all the same, the guard does it.
  */
-static bool lease_expired(const struct leases *leases, uint32_t i, __u64 word, uint64_t now)
+static bool lease_expired(struct leases *leases, uint32_t i, __u64 word, uint64_t now)
 {
 	const uint64_t present = (now + leases->main.base_ns) >> TWHEEL_GUARD_TICK_SHIFT;
 	struct twheel_cell *cell = lease_cell(leases, i);
-	const struct lease *lease = &leases->known[i];
+	struct lease *lease = &leases->known[i];
+	bool open = (uint32_t)lease->owner && lease->owner != OWNER_NOBODY;
 
 	/* The kernel was not told of a cell that nobody has opened, but by what follows. */
-	if (twheel_cell_state(word) == TWHEEL_CELL_FIRED &&
-	    (lease->owner != OWNER_NOBODY || twheel_cell_generation(word) == GENERATION_LATE))
-		return true;
-	if (lease->deadline_ns > now)
+	lease->acted = twheel_cell_state(word) == TWHEEL_CELL_FIRED &&
+		       (open || twheel_cell_generation(word) == GENERATION_LATE);
+	if (!lease->acted && lease->deadline_ns > now)
 		return false;
-	if (twheel_guard_is_pending(word) ||
+	/* If something else has written that it has acted, it does now. */
+	if (lease->acted || twheel_guard_is_pending(word) ||
 	    twheel_guard_replace(cell, &word, twheel_cell_word(GENERATION_LATE,
 							       TWHEEL_CELL_PENDING, present)))
 		twheel_guard_submit(leases->kernel.fd, i);
-	return false;
+	if (!lease->asked_ns)
+		lease->asked_ns = now;
+	return lease->acted || now - lease->asked_ns >= KERNEL_LATE;
 }
 
 const struct lease *leases_look(struct leases *leases, uint64_t now)
@@ -424,7 +457,6 @@ bool leases_set_timeout(struct leases *leases, uint64_t timeout_ns)
 
 void leases_end(struct leases *leases)
 {
-	const __u64 flip = (TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED) << TWHEEL_CELL_STATE_SHIFT;
 	uint32_t i;
 
 	if (!leases_have_kernel(leases))
@@ -434,7 +466,8 @@ void leases_end(struct leases *leases)
 		__u64 word = lease_word(leases, i);
 
 		while (twheel_guard_is_pending(word) &&
-		       !twheel_guard_replace(lease_cell(leases, i), &word, word ^ flip))
+		       !twheel_guard_replace(lease_cell(leases, i), &word,
+					     twheel_cell_cancelled(word)))
 			;
 		if (!i || leases->known[i].owner)
 			kernel_forget(&leases->kernel, i);

@@ -152,7 +152,8 @@ static void notify_send(struct notify *notify, struct msghdr *message)
 }
 
 /* Do what a message says, and pass on the rest, with the descriptors that came with it. */
-static void notice_serve(struct notify *notify, struct msghdr *message, char *text)
+static void notice_serve(struct notify *notify, struct msghdr *message, char *text,
+			 bool incomplete)
 {
 	struct notice notice = { };
 	size_t length = notice_filter(&notice, text);
@@ -166,7 +167,10 @@ static void notice_serve(struct notify *notify, struct msghdr *message, char *te
 	if (notify->up < 0 || !length)
 		return;
 	message->msg_iov->iov_len = length;
-	notify_send(notify, message);
+	if (incomplete)
+		__atomic_fetch_add(&notify->lost, 1, __ATOMIC_RELAXED);
+	else
+		notify_send(notify, message);
 }
 
 /* One message. False: that was the last one. */
@@ -197,8 +201,11 @@ static bool notify_read_one(struct notify *notify)
 		memcpy(fds, CMSG_DATA(&control.first), count * sizeof(int));
 	}
 	text[length] = '\0';
-	if (!(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
-		notice_serve(notify, &message, text);
+	/* Without its descriptors it is not passed on. */
+	if (message.msg_flags & MSG_TRUNC)
+		__atomic_fetch_add(&notify->lost, 1, __ATOMIC_RELAXED);
+	else
+		notice_serve(notify, &message, text, message.msg_flags & MSG_CTRUNC);
 	/* Who waits at a barrier sees that its descriptor is closed everywhere. */
 	while (count)
 		close(fds[--count]);

@@ -108,7 +108,8 @@ kill -KILL "$guard"
 starts /tmp/feeds feeds --grace 200ms sh -c 'guarded feed 8000; echo $? > /tmp/fed'
 kill -KILL "$guard"
 dies "$hangs"
-[ "$all" = 'the process alone' ] || dies "$(cat /tmp/child)"
+[ "$all" != 'the process alone' ] || kill -KILL "$(cat /tmp/child)"
+dies "$(cat /tmp/child)"
 dies "$command"
 [ "$(cat /tmp/fed)" = 0 ]
 result $? the_guard_is_killed

@@ -9,7 +9,9 @@ its timeout, for more than two timeouts.
 import array
 import contextlib
 import os
+import resource
 import select
+import shutil
 import signal
 import socket
 import stat
@@ -255,9 +257,45 @@ def stray_writes_act():
                for slot, name in (("0", "main"), ("1", "step"), ("5", ""))
                for words in (("stray", "0"), ("stray", "1"), ("stray", "0xffffffffffffffff"),
                              ("stray", "0x8000000000000000"), ("far",))]
+    # Two steps from pending to cancelled; and more than the word of what is open.
+    running += [("main", started(*LONG, GUARDED, "added", "0")),
+                ("step", started(*LONG, GUARDED, "added", "1")),
+                # Pending, and for a time before that of the clock began.
+                ("main", started(*LONG, GUARDED, "stray", "0xfff000000000000a", "0")),
+                ("step", started(*LONG, "--no-device", GUARDED, "filled", "1"))]
     for name, process in running:
         ended(process, 124, f"lease '{name}' ran out", ", and its word is no deadline")
     run(124, "and its word is no deadline", *LONG, GUARDED, "hole")
+
+
+def memory_leads_nowhere_else():
+    run(0, "", *LONG, GUARDED, "foreign-memory")
+    if os.getuid():
+        return
+    # A program with more rights than its caller has no guard.
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        copy = shutil.copy(GUARDED, folder + "/guarded")
+        os.chmod(copy, 0o4755)
+        ended(unprivileged(*LONG, copy, "feed", "0"), 1, "guard: No such file or directory")
+
+
+def a_shorter_timeout_holds():
+    run(0, "", *LONG, GUARDED, "shorter")
+
+
+def processes_of_another_namespace_are_left_alone():
+    """Where /proc is that of the namespace outside, it has other processes by the same numbers."""
+    code = """"$@" & guard=$!
+for i in $(seq 40); do sleep inf & all="$all $!"; done
+wait $guard; echo $?; for i in $all; do kill -0 $i && echo lives; done; :"""
+    if os.getuid() or subprocess.run(["unshare", "-p", "-f", "true"], check=False).returncode:
+        return
+    said = subprocess.run(["unshare", "-p", "-f", "sh", "-c", code, "sh", TWHEEL, "guard", *SHORT,
+                           "--signal", "KILL", "sleep", "inf"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True,
+                          check=True).stdout.split()
+    assert said == ["137"] + 40 * ["lives"], said
 
 
 def a_child_does_not_feed_for_its_parent():
@@ -351,6 +389,14 @@ while time.monotonic() < end:
 """)
     ended(process, 0)
     ended(service(*SHORT, code="say('WATCHDOG=1'); time.sleep(1000)"), 124, "'main' ran out")
+    # With more descriptors than the guard can have.
+    ended(started(*LONG, "--start", "90s", sys.executable, "-c", SERVICE + """
+end = time.monotonic() + 5
+while time.monotonic() < end:
+    to.sendmsg([b"WATCHDOG=1"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [1] * 60))],
+               0, name)
+    time.sleep(0.01)
+""", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))), 0)
     ended(service(*SHORT, code="say('WATCHDOG=trigger'); time.sleep(1000)"), 124,
           "WATCHDOG=trigger came: SIGABRT")
     # A longer timeout is taken, and a shorter one is not.
@@ -494,6 +540,8 @@ TESTS = (a_refusal_for_each_option, it_ends_as_the_command, what_feeds_is_left_a
          what_the_command_leaves_behind_is_killed, it_says_what_guards,
          a_group_of_systemd_is_left_alone,
          the_lease_that_hangs_is_named, the_example_finds_its_worker, stray_writes_act,
+         memory_leads_nowhere_else, a_shorter_timeout_holds,
+         processes_of_another_namespace_are_left_alone,
          a_child_does_not_feed_for_its_parent, signals_are_passed_on, a_terminal_is_heard_once,
          a_pause_is_forgiven, the_protocol_of_systemd_feeds, strangers_are_not_heard,
          a_close_that_waits_holds_nothing_up,
