@@ -112,10 +112,10 @@ tools/examples/python/*
 tools/examples/kernel/*
 	example retry_test
 tools/man/*
-	make style CHECKS="man sentences"
+	make style CHECKS="man links spelling"
 	example
 *.md tools/doc/*
-	make style CHECKS="links sentences spelling figures"
+	make style CHECKS="links spelling figures"
 README.md tools/doc/*.md
 	example
 tools/packaging/rpm/*
@@ -193,7 +193,7 @@ if [ "${1:-}" = --run ]; then
 	run=1
 	shift
 fi
-[ $# != 0 ] || { sed -n '3,5s/^# //p' "$0" >&2; exit 2; }
+[ $# != 0 ] && [ "$1" != --help ] || { sed -n '3,5s/^# //p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/../.." && pwd)
 mapfile -t files < <(realpath -s --relative-to="$root" -- "$@")
 cd "$root"
