@@ -219,8 +219,8 @@ void tw_cells_set_bound(struct tw_cells *cells, u64 number, u32 most)
  * was cancelled. A deadline may have been past when it was armed, by the bound at most. So ticks
  * are not earlier than twice the bound before the deadline that the kernel knows: it was armed
  * after that one, which is not further ahead than the bound. Of a word that was cancelled nothing
- * else is known, but that its ticks are inverted. In other cells, nothing that is not pending
- * counts.
+ * else is known, but how twheel_cell_cancelled() moves them. In other cells, nothing that is not
+ * pending counts.
  */
 bool tw_cells_is_stray(const struct tw_file *file, const struct twheel_node *node, u64 word)
 {
@@ -241,8 +241,8 @@ bool tw_cells_is_stray(const struct tw_file *file, const struct twheel_node *nod
 		if (!known || word & 1)
 			return known;
 		first = min(now, tw_cells_next_check(file, node)) - 2 * most;
-		return (((~word >> TWHEEL_CELL_TICKS_SHIFT) - first) & TWHEEL_CELL_TICKS) >
-		       now + most - first;
+		word = twheel_cell_cancelled(word) >> TWHEEL_CELL_TICKS_SHIFT;
+		return ((word - first) & TWHEEL_CELL_TICKS) > now + most - first;
 	default:
 		return known;
 	}

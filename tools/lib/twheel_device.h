@@ -131,7 +131,8 @@ typedef __u64 twheel_word __attribute__((__aligned__(8)));
 
 /*
  * The cells of a wheel, mapped, as twheel_cells(7) describes them. munmap() of
- * &twheel_info.map_bytes ends the mapping. A later version may take fields from @reserved, which are zeros.
+ * &twheel_info.map_bytes ends the mapping. A later version may take fields from @reserved, which
+ * are zeros.
  */
 struct twheel_cells {
 	struct twheel_map *map;

@@ -411,14 +411,14 @@ static inline __u64 twheel_cell_ticks(__u64 word, __u64 now)
 
 /*
  * twheel_cell_cancelled() - what cancelling makes of a pending word: its generation stays, and its
- * ticks are inverted. No count that something adds to a pending word leads there
+ * ticks are %TWHEEL_CELL_REACH away. No count that something adds to a pending word leads there
  */
 static inline __u64 twheel_cell_cancelled(__u64 word)
 {
 	const __u64 flip = TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED;
 
 	return word ^ flip << TWHEEL_CELL_STATE_SHIFT ^
-	       TWHEEL_CELL_TICKS << TWHEEL_CELL_TICKS_SHIFT;
+	       TWHEEL_CELL_REACH << TWHEEL_CELL_TICKS_SHIFT;
 }
 
 #define TWHEEL_IOC_TYPE		0xE7
