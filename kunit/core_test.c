@@ -288,6 +288,27 @@ static void last_deadline_is_kept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p[1].fired, 1);
 }
 
+/* Of what was in it, nothing is believed. */
+static void memory_was_used_before(struct kunit *test)
+{
+	struct twheel *wheel = virtual_wheel(test, MS, 0);
+	struct probe *p = test_memory(test, sizeof(*p));
+	struct twheel_timer *t = &p->timer;
+
+	memset(t, 0x5a, sizeof(*t));
+	twheel_timer_init(t, wheel, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_of(t), NULL);
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(t, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(t), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown(t), 0);
+	memset(t, 0x5a, sizeof(*t));
+	twheel_timer_init(t, wheel, probe_fire);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_of(t), wheel);
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(t, 0), 0);
+	twheel_advance(wheel, MS);
+	KUNIT_EXPECT_EQ(test, p->fired, 1);
+}
+
 static struct kunit_case core_cases[] = {
 	KUNIT_CASE(alarm_is_set_when_needed),
 	KUNIT_CASE(alarm_that_is_due_is_left),
@@ -296,6 +317,7 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(late_by_the_last_look),
 	KUNIT_CASE(alarm_of_a_cpu_goes_on),
 	KUNIT_CASE(last_deadline_is_kept),
+	KUNIT_CASE(memory_was_used_before),
 	{ }
 };
 
