@@ -224,7 +224,10 @@ class Worker:
                     changed = mutate.emptied(source, mutant.start, body)
                     if not self.plain.plant(path, changed):
                         break
-                tallied.emptied(path, function, self.finder(path, changed))
+                # What is compiled elsewhere only, as for debug objects, is the same either way.
+                same = (path, self.plain.code(path)) in tallied.seen
+                tallied.emptied(path, function, "not compiled" if same else
+                                self.finder(path, changed))
             return not tallied.empty[path, function]
 
     def judge(self, mutant, source, tallied):
