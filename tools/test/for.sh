@@ -193,7 +193,10 @@ if [ "${1:-}" = --run ]; then
 	run=1
 	shift
 fi
-[ $# != 0 ] && [ "$1" != --help ] || { sed -n '3,5s/^# //p' "$0" >&2; exit 2; }
+if [ $# = 0 ] || [ "$1" = --help ]; then
+	sed -n '3,5s/^# //p' "$0" >&2
+	exit 2
+fi
 root=$(cd "$(dirname "$0")/../.." && pwd)
 mapfile -t files < <(realpath -s --relative-to="$root" -- "$@")
 cd "$root"
