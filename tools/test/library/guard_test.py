@@ -391,6 +391,7 @@ while time.monotonic() < end:
     ended(service(*SHORT, code="say('WATCHDOG=1'); time.sleep(1000)"), 124, "'main' ran out")
     # With more descriptors than the guard can have.
     ended(started(*LONG, "--start", "90s", sys.executable, "-c", SERVICE + """
+say("WATCHDOG=1")
 end = time.monotonic() + 5
 while time.monotonic() < end:
     to.sendmsg([b"WATCHDOG=1"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [1] * 60))],
