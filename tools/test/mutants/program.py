@@ -225,7 +225,7 @@ class Worker:
                     if not self.plain.plant(path, changed):
                         break
                 # What is compiled elsewhere only, as for debug objects, is the same either way.
-                same = (path, self.plain.code(path)) in tallied.seen
+                same = self.plain.code(path) == tallied.original[path]
                 tallied.emptied(path, function, "not compiled" if same else
                                 self.finder(path, changed))
             return not tallied.empty[path, function]
@@ -288,7 +288,8 @@ def main():
     for path in paths:
         with open(path) as file:
             sources[path] = file.read()
-        tallied.seen.add((path, first.plain.code(path)))
+        tallied.original[path] = first.plain.code(path)
+        tallied.seen.add((path, tallied.original[path]))
         found += mutate.mutants(path, sources[path])
     chosen = mutate.sample(found)
     todo = [mutant for mutant in chosen if not tallied.is_done(mutant)]

@@ -50,6 +50,8 @@ class Tally:
         self.empty = {}
         self.done = set()
         self.seen = set()
+        # The code of each file as it is.
+        self.original = {}
         self.shown = time.monotonic()
         self.stamps = {path: stamp(path) for path in paths}
         self.resume(log)
