@@ -391,10 +391,10 @@ static inline void twheel_guard_lease_close(struct twheel_guard_lease *lease)
  * It runs from now on, until it is closed. @lease is not used by another thread meanwhile.
  * Without a guard this succeeds, and does nothing.
  *
- * Return: 0; -ENOSPC (all are open), -ECHILD (the parent has opened @guard), -EBADF (a descriptor of
- * the guard was closed since). -EINVAL: @timeout_ns is shorter than --timeout, or longer than
- * %TWHEEL_GUARD_TIMEOUT_MAX. Or @name is empty, or longer than %TWHEEL_GUARD_NAME_MAX. @lease may be
- * used in any case.
+ * Return: 0; -ENOSPC (all are open), -ECHILD (the parent has opened @guard), -EBADF (a descriptor
+ * of the guard was closed since). -EINVAL: @timeout_ns is shorter than --timeout, or longer than
+ * %TWHEEL_GUARD_TIMEOUT_MAX. Or @name is empty, or longer than %TWHEEL_GUARD_NAME_MAX. @lease may
+ * be used in any case.
  */
 static inline int twheel_guard_lease_open(const struct twheel_guard *guard,
 					  struct twheel_guard_lease *lease, const char *name,
