@@ -90,6 +90,7 @@ static void leases_place_cells(struct leases *leases)
 	struct twheel_guard_memory *memory = leases->memory;
 	char *first = leases_have_kernel(leases) ? leases->kernel.cells.cells :
 						   (char *)&memory->slots[0].cell;
+	__u64 now;
 	uint32_t i;
 
 	leases->stride = memory->cell_stride;
@@ -98,9 +99,10 @@ static void leases_place_cells(struct leases *leases)
 		.base_ns = TWHEEL_GUARD_TICK - 1 - memory->origin_ns,
 		.clock = memory->clock, .device = leases->kernel.fd,
 	};
+	now = twheel_guard_lease_tick(&leases->main, 0);
 	for (i = 0; i < TWHEEL_GUARD_LEASES; i++)
 		__atomic_store_n(&lease_cell(leases, i)->word,
-				 twheel_cell_cancelled(twheel_cell_word(0, TWHEEL_CELL_PENDING, 0)),
+				 twheel_cell_cancelled(twheel_cell_word(0, TWHEEL_CELL_PENDING, now)),
 				 __ATOMIC_SEQ_CST);
 }
 
@@ -253,18 +255,19 @@ static bool lease_has_deadline(const struct leases *leases, uint64_t word)
 }
 
 /*
- * Whether a word is what closing a lease leaves: its deadline is no earlier than the last one.
- * Where no lease is open, it is as old as can be.
+ * Whether a word is what closing a lease leaves: its deadline is no earlier than the last one. Of
+ * a lease that was not seen before, any deadline is right that a feed can have written by now.
  */
 static bool lease_is_closed(const struct leases *leases, const struct lease *lease, uint64_t word)
 {
 	uint64_t now = clock_now(leases->clock);
+	uint64_t earliest_ns = lease->owner ? lease->fed_ns : 0;
+	uint64_t longest_ns = lease->owner ? lease->timeout_ns : TWHEEL_GUARD_TIMEOUT_MAX;
 	int64_t ahead = lease_ahead(leases, twheel_cell_cancelled(word), now);
 
-	if (twheel_cell_state(word) != TWHEEL_CELL_CANCELLED || word & 1)
-		return false;
-	return !lease->owner || (lease_time(now, ahead) >= lease->fed_ns &&
-				 ahead <= (int64_t)(lease->timeout_ns + TWHEEL_GUARD_TICK));
+	return twheel_cell_state(word) == TWHEEL_CELL_CANCELLED && !(word & 1) &&
+	       (int64_t)(now + ahead - earliest_ns) >= 0 &&
+	       ahead <= (int64_t)(longest_ns + TWHEEL_GUARD_TICK);
 }
 
 /*

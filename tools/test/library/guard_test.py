@@ -29,7 +29,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 # What a signal ends has all the time to end, and what ignores it does not.
 SHORT = ("--timeout", "200ms", "--grace", "1h")
-LONG = ("--timeout", "2s", "--grace", "1h")
+LONG = ("--timeout", "2s", "--start", "100s", "--grace", "1h")
 SOON = ("--grace", "200ms")
 NOBODY = 65534
 # By this, somebody else finds the command wherever it is.
@@ -260,6 +260,7 @@ def stray_writes_act():
     # Two steps from pending to cancelled; and more than the word of what is open.
     running += [("main", started(*LONG, GUARDED, "added", "0")),
                 ("step", started(*LONG, GUARDED, "added", "1")),
+                ("step", started(*LONG, GUARDED, "unseen")),
                 # Pending, and for a time before that of the clock began.
                 ("main", started(*LONG, GUARDED, "stray", "0xfff000000000000a", "0")),
                 ("step", started(*LONG, "--no-device", GUARDED, "filled", "1"))]
@@ -338,8 +339,9 @@ def a_terminal_is_heard_once():
 
 def a_pause_is_forgiven():
     """A pause of all is, with the monotonic clock. With boottime, it counts."""
-    running = [started(*LONG, "--clock", clock, "sh", "-c", 'echo $$; exec "$0" feed 5000',
-                       GUARDED) for clock in ("monotonic", "boottime")]
+    running = [started(*LONG, "--clock", clock, "sh", "-c",
+                       '"$0" feed 0; echo $$; exec "$0" feed 5000', GUARDED)
+               for clock in ("monotonic", "boottime")]
     pids = [pid for process in running
             for pid in (process.pid, int(process.stdout.readline()))]
     # The guard stops first, and goes on first.

@@ -115,6 +115,19 @@ static void slot_fill(struct twheel_guard_slot *slot)
 		words[i] = i + 3;
 }
 
+/* Feed until the guard has seen @lease: it frees the place of a later one that is closed. */
+static void guard_looks(const struct twheel_guard_lease *lease)
+{
+	struct twheel_guard_lease later;
+	struct twheel_guard_slot *slot;
+
+	lease_open(&later, "later", 60000);
+	slot = later.slot;
+	twheel_guard_lease_close(&later);
+	while (__atomic_load_n(&slot->timeout_ns, __ATOMIC_ACQUIRE))
+		program_feed(1, lease);
+}
+
 /*
  * Write a word over the deadline of a slot: the main one, a lease's, one that is free. Or @add to
  * it, or fill all of the slot.
@@ -125,8 +138,7 @@ _Noreturn static void run_stray(uint64_t word, unsigned int slot, uint64_t add, 
 	struct twheel_cell *cell = twheel_guard_cell(guard.main.cell, guard.stride, slot);
 
 	lease_open(&lease, "step", guard.memory->timeout_ns / MS);
-	twheel_guard_feed(&guard);
-	program_feed(100, &lease);
+	guard_looks(&lease);
 	cell->word = add ? cell->word + add : word;
 	if (fill)
 		slot_fill(&guard.memory->slots[slot]);
@@ -137,6 +149,19 @@ _Noreturn static void run_stray(uint64_t word, unsigned int slot, uint64_t add, 
 			twheel_guard_lease_feed(&lease);
 		usleep(1000);
 	}
+}
+
+/* A word that is written over before the guard has seen the lease. */
+_Noreturn static void run_unseen(void)
+{
+	struct twheel_guard_lease lease;
+
+	kill(getppid(), SIGSTOP);
+	lease_open(&lease, "step", guard.memory->timeout_ns / MS);
+	lease.cell->word += 2;
+	kill(getppid(), SIGCONT);
+	for (;;)
+		program_feed(60000, NULL);
 }
 
 static void program_interrupted(int number)
@@ -180,6 +205,7 @@ _Noreturn static void run_hole(void)
 
 	if (!ftruncate(fd, 0))
 		errx(1, "the memory was made smaller");
+	guard_looks(NULL);
 	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, sizeof(*guard.memory)))
 		err(1, "fallocate");
 	for (;;)
@@ -377,6 +403,8 @@ int main(int argc, char **argv)
 		run_stray(0, number, 2, false);
 	else if (!strcmp(what, "filled"))
 		run_stray(0, number, 0, true);
+	else if (!strcmp(what, "unseen"))
+		run_unseen();
 	else if (!strcmp(what, "shorter"))
 		run_shorter();
 	else if (!strcmp(what, "foreign-memory"))
