@@ -4,17 +4,20 @@ import concurrent.futures
 import os
 import resource
 import sys
+import time
 import traceback
 
 
 def failure(test):
+    begin = time.monotonic()
+    cause = None
     try:
         test()
-    except Exception as cause:
-        print(f"not ok {test.__name__}", flush=True)
-        return cause
-    print(f"ok {test.__name__}", flush=True)
-    return None
+    except Exception as failed:
+        cause = failed
+    print(f"{'not ' if cause else ''}ok {test.__name__} ({time.monotonic() - begin:.1f} s)",
+          flush=True)
+    return cause
 
 
 def run(tests):

@@ -32,8 +32,8 @@ SHORT = ("--timeout", "200ms", "--grace", "1h")
 LONG = ("--timeout", "2s", "--start", "100s", "--grace", "1h")
 SOON = ("--grace", "200ms")
 NOBODY = 65534
-# By this, somebody else finds the command wherever it is.
-COMMAND = os.open(TWHEEL, os.O_RDONLY)
+# By these, somebody else finds the programs wherever they are.
+COMMAND, PROGRAM = (os.open(name, os.O_RDONLY) for name in (TWHEEL, GUARDED))
 
 
 def started(*words, **options):
@@ -58,8 +58,9 @@ def unprivileged(*words, **options):
     """As somebody who may not have a control group. The test has to be root's for that."""
     if os.getuid():
         return started(*words, **options)
+    words = [f"/proc/self/fd/{PROGRAM}" if word == GUARDED else word for word in words]
     return started(*words, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
-                   executable=f"/proc/self/fd/{COMMAND}", pass_fds=[COMMAND], **options)
+                   executable=f"/proc/self/fd/{COMMAND}", pass_fds=[COMMAND, PROGRAM], **options)
 
 
 def lives(pid):
@@ -143,7 +144,7 @@ echo $$
 setsid sh -c 'trap "" ABRT TERM; echo $$; sleep inf & echo $!; kill -STOP $$'  &
 setsid sh -c 'sleep inf & echo $!'
 sleep inf & echo $!; kill -STOP $!
-"$0" feed 0
+"$0" feed 0 || exit
 while :; do sleep 1; done
 """
 
