@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A virtual clock that is set back: what fires when, to the tick. For the wall
- * clock see clock_set_test.c, for the engine alone clock_set_back in engine_test.c.
+ * clock see clock_set_test.c, for the engine alone round_test.c.
  */
 #include <linux/delay.h>
 #include <linux/interrupt.h>

@@ -14,13 +14,13 @@
  *  - 12 days of uptime overflow a horizon:
  *	far_starts, last_ticks_there_are, api.ten_days_to_the_tick
  *  - a clock set back seen as a huge jump forwards:
- *	clock_set_back, back.*, wall.back_waits, wall.arm_after_back
+ *	program.games_at_random, back.*, wall.back_waits, wall.arm_after_back
  *  - a callback that arms its timer for now loops for ever:
  *	round.past_waits_for_the_next_round, callback.rearm_for_now_waits,
  *	context.leaves_room
  *  - a wake-up is lost, because its time is written after the unlock:
  *	smp.no_wake_up_is_lost
- *  - a bit of a bitmap is stale after a cancel: the audit of random_operations
+ *  - a bit of a bitmap is stale after a cancel: the audit of every case
  *  - the next wake-up ignores upper levels:
  *	days_ahead, round.lone_timer_wakes_once, api.ten_days_to_the_tick
  *  - a wheel catches up tick by tick: long_sleep, api.long_sleep_is_caught_up_with

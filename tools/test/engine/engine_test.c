@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine against an oracle, on a virtual clock: exhaustive with tiny geometries, at
- * every edge with larger ones, and at random. round_test.c tests rounds and
- * wake-ups, cost_test.c how much is done at once.
+ * The engine against an oracle, on a virtual clock: exhaustive with tiny geometries, and at every
+ * edge with larger ones. round_test.c tests rounds and wake-ups, cost_test.c how much is done at
+ * once, and run.c plays games at random.
  */
 #include "rig.h"
 
@@ -44,12 +44,12 @@ static void every_start_every_step(struct kunit *test)
 	u64 start;
 
 	/* Ratio 2: 150 ticks are six levels and their wraps. */
-	for (start = 0; start < 34; start += RIG_STRIDE) {
+	for (start = 0; start < 34; start++) {
 		for (i = 0; i < ARRAY_SIZE(steps); i++)
 			engine_sweep(test, 1, 2, start, steps[i], 150, false);
 		engine_sweep(test, 1, 2, start, 0, 150, true);
 	}
-	for (start = 0; start < 34; start += 3 * RIG_STRIDE) {
+	for (start = 0; start < 34; start += 3) {
 		for (i = 0; i < ARRAY_SIZE(steps); i++)
 			engine_sweep(test, 3, 4, start, steps[i], 250, false);
 		engine_sweep(test, 3, 4, start, 0, 250, true);
@@ -62,7 +62,7 @@ static void every_deadline_alone(struct kunit *test)
 	u64 start, d;
 
 	/* The engine peeks at a lone timer, so it takes other paths than a crowd. */
-	for (start = 0; start < 20; start += RIG_STRIDE) {
+	for (start = 0; start < 20; start++) {
 		for (d = 1; d < 140; d++) {
 			rig_init(&rig, test, "alone", 1, 2, start, 1);
 			rig_add(&rig, 0, start + d);
@@ -169,135 +169,6 @@ static void days_ahead(struct kunit *test)
 	}
 }
 
-/* A random sequence of operations. */
-static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
-			     unsigned int slots, u64 start, u64 seed,
-			     unsigned int rounds, unsigned int slice)
-{
-	unsigned int i, n = 120;
-	struct rig rig;
-
-	rig_init(&rig, test, what, tick_ns, slots, start, n);
-	rig.slice = slice;
-	while (rounds-- && !rig.bad) {
-		u64 now = rig.served * tick_ns, deadline;
-		unsigned int op;
-
-		i = rig_pick(&seed, n);
-		op = rig_pick(&seed, 16);
-		/* Of any magnitude up to 2^40 ticks; some are past. */
-		deadline = now + rig_rest(rig_roll(&seed) >> (24 + rig_pick(&seed, 40)),
-					  tick_ns << 40);
-		if (!rig_pick(&seed, 8))
-			deadline = now - min(now, rig_pick(&seed, 1000));
-
-		switch (op) {
-		case 0 ... 6:
-			if (rig.timers[i].pending)
-				rig_del(&rig, i);
-			rig_add(&rig, i, deadline);
-			break;
-		case 7 ... 8:
-			if (rig.timers[i].pending)
-				rig_del(&rig, i);
-			break;
-		case 9 ... 11:
-			if (rig.timers[i].pending)
-				rig_extend(&rig, i, deadline);
-			break;
-		case 12:
-			rig_run(&rig, rig.served + rig_pick(&seed, 100));
-			break;
-		case 13:
-			rig_run(&rig, rig.served + (rig_roll(&seed) >>
-						    (30 + rig_pick(&seed, 34))));
-			break;
-		case 14:
-			if (rig.w.wake != TW_WHEEL_ASLEEP)
-				rig_run(&rig, max(rig.w.wake, rig.served));
-			break;
-		case 15:
-			/* Time has passed, and an arm moves the position forward. */
-			if (rig.w.wake > rig.served + 1 && rig.w.wake !=
-			    TW_WHEEL_ASLEEP) {
-				u64 gap = rig.w.wake - rig.served;
-
-				rig.served += rig_pick(&seed, gap);
-				tw_wheel_move_forward(&rig.w, rig.served);
-			}
-			break;
-		}
-		if (rounds % 16 == 0)
-			rig_audit(&rig);
-		/* The alarm is never too late for a timer. */
-		KUNIT_ASSERT_LE_MSG(test, rig.w.wake,
-				    max(rig_first(&rig), rig.w.now),
-				    "%s seed %llu", what, seed);
-	}
-	rig_audit(&rig);
-	while ((i = rig_pending(&rig)) && !rig.bad) {
-		/* Past timers are due before @served. */
-		rig_follow(&rig, max(rig_first(&rig), rig.served));
-		KUNIT_ASSERT_LT(test, rig_pending(&rig), i);
-	}
-	rig_exit(&rig);
-}
-
-static void random_operations(struct kunit *test)
-{
-	engine_at_random(test, "random 2", 1, 2, 0, 11, RIG_ROUNDS(6000), 1 << 20);
-	engine_at_random(test, "random 2, slices of one", 1, 2, 77, 12, RIG_ROUNDS(3000), 1);
-	engine_at_random(test, "random 4, tick 3", 3, 4, 1000, 13, RIG_ROUNDS(6000), 1 << 20);
-	engine_at_random(test, "random 16", 1, 16, 1ULL << 33, 14, RIG_ROUNDS(6000), 5);
-	engine_at_random(test, "random 256, tick 1 ms", 1000000, 256, 5, 15, RIG_ROUNDS(4000), 32);
-}
-
-/* Pairs of timers of one tick: what is armed from near and from far, one after the other. */
-static void order_at_random(struct kunit *test, unsigned int slots, unsigned int slice)
-{
-	u64 seed = slots + slice, pairs = 0, ticks[8] = { };
-	unsigned int of_tick[ARRAY_SIZE(ticks)] = { };
-	unsigned int i, t, n = 400;
-	struct rig rig;
-
-	rig_init(&rig, test, "order", 1, slots, 5, n);
-	rig.slice = slice;
-	while (pairs < RIG_ROUNDS(8000) && !rig.bad) {
-		t = rig_pick(&seed, ARRAY_SIZE(ticks));
-		i = rig_pick(&seed, n);
-		if (ticks[t] <= rig.served) {
-			ticks[t] = rig.served + 1 + (rig_roll(&seed) >> (40 + rig_pick(&seed, 22)));
-			of_tick[t] = 0;
-		}
-		if (!rig.timers[i].pending) {
-			rig_add(&rig, i, ticks[t]);
-			pairs += of_tick[t]++;
-		} else if (rig_pick(&seed, 8) == 0) {
-			rig_extend(&rig, i, ticks[t]);
-		} else if (rig_pick(&seed, 8) == 0) {
-			rig_del(&rig, i);
-		}
-		/* On the way to one of the ticks, some steps or all. */
-		if (rig_pick(&seed, 32) == 0)
-			rig_run(&rig, rig.served + rig_pick(&seed, ticks[t] - rig.served + 1));
-		if (rig_pending(&rig) > n - 10)
-			rig_run(&rig, ticks[t]);
-	}
-	rig_exit(&rig);
-}
-
-static void one_tick_in_the_order_of_arming(struct kunit *test)
-{
-	static const unsigned int slices[] = { 1, 3, 4096 };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(slices); i++) {
-		order_at_random(test, 2, slices[i]);
-		order_at_random(test, 16, slices[i]);
-		order_at_random(test, 256, slices[i]);
-	}
-}
-
 static void long_sleep(struct kunit *test)
 {
 	unsigned int i, n = 300;
@@ -341,59 +212,6 @@ static void forward_keeps_short_delays_short(struct kunit *test)
 	rig_follow(&rig, 80000000);
 	KUNIT_EXPECT_EQ(test, rig.fired, 3);
 	rig_exit(&rig);
-}
-
-/* A clock that is set back */
-
-static void engine_set_back(struct kunit *test, unsigned int slots, u64 seed,
-			    unsigned int slice)
-{
-	unsigned int rounds, i, n = 60;
-	struct rig rig;
-
-	rig_init(&rig, test, "set back", 3, slots, 1ULL << 20, n);
-	rig.slice = slice;
-	for (rounds = 0; rounds < RIG_ROUNDS(4000) && !rig.bad; rounds++) {
-		unsigned int far = rig_pick(&seed, 20);
-		u64 ahead = rig_roll(&seed) & (BIT_ULL(far) - 1);
-
-		i = rig_pick(&seed, n);
-		switch (rig_pick(&seed, 8)) {
-		case 0 ... 3:
-			if (rig.timers[i].pending)
-				rig_del(&rig, i);
-			rig_add(&rig, i, 3 * (rig.served + ahead) +
-				rig_pick(&seed, 3));
-			break;
-		case 4:
-			if (rig.timers[i].pending)
-				rig_extend(&rig, i, 3 * (rig.served + ahead));
-			break;
-		case 5:
-			if (rig.timers[i].pending)
-				rig_del(&rig, i);
-			break;
-		case 6:
-			rig_run(&rig, rig.served + ahead);
-			break;
-		case 7:
-			/* Sometimes several times in a row. */
-			rig_back(&rig, rig.served - min(rig.served, ahead));
-			break;
-		}
-		if (rounds % 4 == 0)
-			rig_audit(&rig);
-	}
-	rig_run(&rig, rig.served + BIT_ULL(22));
-	KUNIT_EXPECT_EQ(test, rig_pending(&rig), 0);
-	rig_exit(&rig);
-}
-
-static void clock_set_back(struct kunit *test)
-{
-	engine_set_back(test, 2, 21, 1);
-	engine_set_back(test, 16, 22, 3);
-	engine_set_back(test, 256, 23, 1 << 20);
 }
 
 static void back_leaves_what_is_past(struct kunit *test)
@@ -442,11 +260,8 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(last_ticks_there_are),
 	KUNIT_CASE(every_level_has_edges),
 	KUNIT_CASE(days_ahead),
-	KUNIT_CASE(random_operations),
-	KUNIT_CASE(one_tick_in_the_order_of_arming),
 	KUNIT_CASE(long_sleep),
 	KUNIT_CASE(forward_keeps_short_delays_short),
-	KUNIT_CASE(clock_set_back),
 	KUNIT_CASE(back_leaves_what_is_past),
 	KUNIT_CASE(back_in_a_backlog),
 	{ }

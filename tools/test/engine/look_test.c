@@ -233,64 +233,6 @@ static void kept_for_ever(struct kunit *test)
 	rig_exit(&rig);
 }
 
-/* Any order of all that can happen to a timer, many times. */
-static void look_operate(struct rig *rig, u64 *seed)
-{
-	u64 ahead = rig_roll(seed) & (BIT_ULL(rig_pick(seed, 20)) - 1);
-	unsigned int i = rig_pick(seed, rig->count);
-	bool there = rig->timers[i].pending && !rig->timers[i].over;
-
-	switch (rig_pick(seed, 10)) {
-	case 0 ... 2:
-		if (rig->timers[i].pending)
-			rig_del(rig, i);
-		rig_add(rig, i, 3 * (rig->served + ahead) + rig_pick(seed, 3));
-		break;
-	case 3 ... 5:
-		if (there)
-			rig_keep(rig, i, rig_deadline(rig, i) + ahead);
-		break;
-	case 6:
-		if (there)
-			rig_drop(rig, i);
-		break;
-	case 7:
-		if (rig->timers[i].pending)
-			rig_del(rig, i);
-		break;
-	case 8:
-		rig_run(rig, rig->served + ahead);
-		break;
-	case 9:
-		rig_run(rig, max(rig->served, min(rig->w.wake, rig->served + ahead)));
-		break;
-	}
-}
-
-static void look_play(struct kunit *test, unsigned int slots, unsigned int slice, u64 seed)
-{
-	unsigned int round;
-	struct rig rig;
-
-	rig_init(&rig, test, "any order", 3, slots, 1ULL << 20, 60);
-	rig.w.look = rig_look;
-	rig.slice = slice;
-	for (round = 0; round < RIG_ROUNDS(4000) && !rig.bad; round++) {
-		look_operate(&rig, &seed);
-		if (round % 4 == 0)
-			rig_audit(&rig);
-	}
-	KUNIT_EXPECT_GT(test, rig.taken, 0U);
-	rig_exit(&rig);
-}
-
-static void any_order(struct kunit *test)
-{
-	look_play(test, 2, 1, 31);
-	look_play(test, 16, 3, 32);
-	look_play(test, 256, 1 << 20, 33);
-}
-
 static struct kunit_case look_cases[] = {
 	KUNIT_CASE(kept_deadlines_are_followed),
 	KUNIT_CASE(words_alone_are_followed),
@@ -301,7 +243,6 @@ static struct kunit_case look_cases[] = {
 	KUNIT_CASE(arming_asks_too),
 	KUNIT_CASE(taking_costs_of_the_slice),
 	KUNIT_CASE(kept_for_ever),
-	KUNIT_CASE(any_order),
 	{ }
 };
 

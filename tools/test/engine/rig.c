@@ -46,7 +46,6 @@ void rig_init(struct rig *rig, struct kunit *test, const char *what,
 {
 	*rig = (struct rig) {
 		.test = test, .what = what, .count = count, .served = start,
-		.slice = 1 << 20,
 	};
 	rig->timers = kvcalloc(count, sizeof(*rig->timers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rig->timers);
@@ -215,7 +214,7 @@ static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 	tw_wheel_begin_round(w, true);
 	RIG_CHECK(rig, w->in_pass && !w->wake, "a round has not begun a pass");
 	while (--guard) {
-		unsigned int slice = rig->slice;
+		unsigned int slice = RIG_SLICE;
 		u64 before = w->now;
 		bool displaced = w->displaced;
 		enum tw_advance turn = tw_wheel_advance(w, target, &slice);
@@ -228,9 +227,9 @@ static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 		}
 		RIG_CHECK(rig, w->now >= before, "the position goes back to %llu",
 			  w->now);
-		RIG_CHECK(rig, slice <= rig->slice, "a slice has grown");
+		RIG_CHECK(rig, slice <= RIG_SLICE, "a slice has grown");
 		if (turn == TW_ADVANCE_DONE) {
-			slice = rig->slice;
+			slice = RIG_SLICE;
 			if (tw_wheel_drain_ahead(w, &slice))
 				break;
 			continue;
@@ -241,7 +240,7 @@ static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 		RIG_CHECK(rig, w->now >= last, "tick %llu after %llu", w->now,
 			  last);
 		last = w->now;
-		slice = rig->slice;
+		slice = RIG_SLICE;
 		while ((node = rig_pop(w, &slice))) {
 			RIG_CHECK(rig, w->now >= rig->served, "gone back");
 			rig_fire(rig, node, target);

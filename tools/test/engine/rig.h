@@ -7,27 +7,9 @@
 #ifndef _TWHEEL_KUNIT_RIG_H
 #define _TWHEEL_KUNIT_RIG_H
 
-#ifdef __KERNEL__
-#include <kunit/test.h>
-#include <linux/sched.h>
-#else
-/* make engine: the same tests as a program. */
 #include "kunit.h"
-#endif
 
 #include "wheel.h"
-
-/*
- * How thorough exhaustive and random tests are. As a program (make engine) everything
- * takes seconds. Under the checks of a debug kernel a part of it has to do.
- */
-#ifdef __KERNEL__
-#define RIG_STRIDE	5
-#define RIG_ROUNDS(n)	((n) / 4)
-#else
-#define RIG_STRIDE	1
-#define RIG_ROUNDS(n)	(20 * (n))
-#endif
 
 /*
  * Words of nodes that are not pending. All states are above all deadlines: which there are
@@ -35,6 +17,9 @@
  */
 #define RIG_FIRED	1
 #define RIG_CANCELLED	2
+
+/* What a call of the engine may do, where that does not matter. */
+#define RIG_SLICE	(1 << 20)
 
 struct rig_timer {
 	struct twheel_node node;
@@ -59,7 +44,6 @@ struct rig_timer {
  * @timers: the timers
  * @count: number of timers
  * @served: every tick up to this one has been served
- * @slice: the slice of each call of the engine
  * @fired: number of timers that fired
  * @calls: calls of tw_wheel_advance() since the rig was made
  * @looks: calls of rig_look()
@@ -75,7 +59,6 @@ struct rig {
 	struct rig_timer *timers;
 	unsigned int count;
 	u64 served;
-	unsigned int slice;
 	unsigned int fired;
 	unsigned int calls;
 	unsigned int looks;
