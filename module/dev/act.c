@@ -312,12 +312,8 @@ static struct tw_action *act_find(struct tw_act *act, u64 number)
 	return node ? rb_entry(node, struct tw_action, node) : NULL;
 }
 
-/*
- * Put an action, or none, in the place of an older one. Returns that, or NULL. Sets @wake if
- * waiters have to be woken up.
- */
-static struct tw_action *act_replace(struct tw_act *act, u64 number, struct tw_action *action,
-				     bool *wake)
+/* Put an action, or none, in the place of an older one. Returns that, or NULL. */
+static struct tw_action *act_replace(struct tw_act *act, u64 number, struct tw_action *action)
 {
 	struct rb_node *parent, **place = act_place(act, number, &parent), *old = *place;
 
@@ -331,10 +327,7 @@ static struct tw_action *act_replace(struct tw_act *act, u64 number, struct tw_a
 		rb_insert_color(&action->node, &act->actions);
 		act->chosen++;
 	}
-	if (!old)
-		return NULL;
-	*wake = action_hand_on_second(rb_entry(old, struct tw_action, node), action);
-	return rb_entry(old, struct tw_action, node);
+	return old ? rb_entry(old, struct tw_action, node) : NULL;
 }
 
 /*
@@ -392,7 +385,7 @@ int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen)
 	int ret = act_check(act, chosen);
 	struct tw_file *file = act->file;
 	struct tw_action *action, *old;
-	bool wake = false;
+	bool wake;
 
 	if (ret)
 		return ret;
@@ -411,7 +404,8 @@ int tw_act_choose(struct tw_act *act, const struct twheel_act *chosen)
 		old = action;
 	} else {
 		spin_lock(&file->lock);
-		old = act_replace(act, chosen->number, action, &wake);
+		old = act_replace(act, chosen->number, action);
+		wake = old && action_hand_on_second(old, action);
 		if (tw_file_cells(file))
 			tw_cells_set_bound(file->cells, chosen->number, act_bound(act, chosen));
 		spin_unlock(&file->lock);

@@ -126,7 +126,6 @@ static unsigned int stray_words(const struct leases *l, uint64_t *words)
 	words[count++] = twheel_cell_word(generation, TWHEEL_CELL_PENDING, TWHEEL_CELL_NEVER);
 	words[count++] = word_cancelled(generation, TWHEEL_CELL_NEVER);
 	/* The state alone: a count that is added gets there. */
-	words[count++] = twheel_cell_word(generation, TWHEEL_CELL_CANCELLED, now + DEADLINE);
 	words[count++] = good + 2;
 	words[count++] = good & ~(3ULL << TWHEEL_CELL_STATE_SHIFT);
 	while (count < LEASES)
