@@ -32,13 +32,14 @@ parts() {
 	printf '%s\n' "$1"/module/{clock,dev/*}.c | grep -v '/user\.c$'
 }
 
-# build TREE OBJECTS FILE...: those files, and the program of all objects
+# build TREE OBJECTS FILE...: those files, and the program of all objects. What the compiler says is
+# in OBJECTS/build.
 build() {
 	local flags=("${flags[@]/stub.h/stub_device.h}")
 
 	compile "$@" &&
 		gcc "${sanitizers[@]}" "$wrap" -o "$2/explore" "$2"/*.o
-} > "$SCRATCH/build" 2>&1
+} > "$2/build" 2>&1
 
 # explore OBJECTS SCENE ARGUMENT...: leaves what it says in a log
 explore() {
@@ -54,10 +55,10 @@ make_headers
 objects=$SCRATCH/objects
 mkdir -p "$objects"
 mapfile -t device < <(parts "$tree")
-{ compile "$tree" "$objects" "${stub[@]}" > "$SCRATCH/build" 2>&1 &&
+{ compile "$tree" "$objects" "${stub[@]}" > "$objects/build" 2>&1 &&
 	build "$tree" "$objects" "${device[@]}" "$tree"/module/engine/*.c \
 		"$core/stub_device.c" "$here"/*.c; } ||
-	{ grep -n "error\|undefined\|implicit" "$SCRATCH/build" | head -n 20; die "it does not compile" "see above"; }
+	{ grep -n "error\|undefined\|implicit" "$objects/build" | head -n 20; die "it does not compile" "see above"; }
 if [ $# -gt 1 ]; then
 	"$objects/explore" "$@" 2> >(grep -v -e ASan -e "False positive" -e "For details see" >&2)
 	exit
@@ -76,23 +77,38 @@ for scene in "${scenes[@]}"; do
 	result "$status" "$scene: ${counts:-it was ended}" said "$log"
 done
 
+# plant NAME SCENE FILE CHANGE: explore the module with that fault, in a tree of its own. There is a
+# file "found" if the explorer finds it.
+plant() {
+	local scene=$2 file=$3 broken=$SCRATCH/broken/$1 log
+
+	log=$broken/objects/${scene//[, ]/-}.log
+	mkdir -p "$broken"
+	cp -r "$tree/module" "$tree/include" "$objects" "$broken/"
+	# shellcheck disable=SC2086 # several words
+	if ! "$here/plant.py" "$broken/$file" $4 > "$log" 2>&1 ||
+			! build "$broken" "$broken/objects" "$broken/$file"; then
+		cat "$broken/objects/build" >> "$log"
+	elif ! explore "$broken/objects" "$scene" $enough && grep -q '^  again: ' "$log"; then
+		touch "$broken/found"
+	fi
+	mv "$log" "$broken/log"
+	rm -rf "$broken/objects"
+}
+
 # An explorer that finds no fault would prove nothing.
 [ $# != 0 ] || say "planting faults"
-while IFS=$'\t' read -r name scene file fault; do
-	status=1
-	rm -rf "$SCRATCH/broken"
-	mkdir "$SCRATCH/broken"
-	cp -r "$tree/module" "$tree/include" "$objects" "$SCRATCH/broken/"
-	log=$SCRATCH/broken/objects/${scene//[, ]/-}.log
-	# shellcheck disable=SC2086 # several words
-	if ! "$here/plant.py" "$SCRATCH/broken/$file" $fault > "$log" 2>&1 ||
-			! build "$SCRATCH/broken" "$SCRATCH/broken/objects" \
-				"$SCRATCH/broken/$file"; then
-		cat "$SCRATCH/build" >> "$log"
-	elif ! explore "$SCRATCH/broken/objects" "$scene" $enough && grep -q '^  again: ' "$log"; then
-		status=0
-	fi
+mapfile -t faults < <([ $# != 0 ] || grep -v '^#' "$here/broken")
+for fault in "${faults[@]}"; do
+	IFS=$'\t' read -ra words <<< "$fault"
+	beside plant "${words[@]}"
+done
+wait
+for fault in "${faults[@]}"; do
+	IFS=$'\t' read -r name scene _ <<< "$fault"
+	log=$SCRATCH/broken/$name/log status=0
+	[ -e "$SCRATCH/broken/$name/found" ] || status=1
 	how=$(sed -n 's/^    \(.*\)/\1/p' "$log" | head -n 1)
 	result $status "broken: $name, found by: $scene: $how" said "$log"
-done < <([ $# != 0 ] || grep -v '^#' "$here/broken")
+done
 verdict
