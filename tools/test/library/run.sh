@@ -59,8 +59,8 @@ counted() {
 
 # Are programs of 32 bits run by this kernel? Else an emulator does.
 runs_32_bits() {
-	echo 'int main(void) { return 0; }' | gcc -m32 -x c -o "$SCRATCH/short" -
-	"$SCRATCH/short" 2> /dev/null
+	echo 'int main(void) { return 0; }' | gcc -m32 -x c -o "$work/short" -
+	"$work/short" 2> /dev/null
 }
 
 # play NAME COMPILER FLAG...
@@ -171,16 +171,20 @@ headers() {
 # Wheels in event loops, the command, and the module for Python, on the library as it is
 # installed. The tests start examples, which they find by their names.
 loops=(ev uv libevent sd glib asio)
-programs() {
-	local timeouts=("${loops[@]/%/_timeouts}") tests=("${loops[@]/%/_test}") tools=$work/tools
-	local guarded=(-I"$ROOT/tools/lib" -I"$ROOT/include/uapi")
-	local name
+tools=$SCRATCH/tools
+make_tools() {
+	local timeouts=("${loops[@]/%/_timeouts}") tests=("${loops[@]/%/_test}")
 
 	make -s -j"$(nproc)" -C "$ROOT/tools" OUT="$tools" lib \
 		"${tests[@]/#/$tools/test/device/loop_}" \
 		"${timeouts[@]/#/$tools/examples/userspace/}" \
 		"$tools/examples/userspace/"{idle_server_process,supervisor} "$tools/cli/twheel"
 	PATH=$PATH:$tools/examples/userspace:$tools/cli
+}
+
+programs() {
+	local name
+
 	for name in "${loops[@]}"; do
 		try "loop of $name" "$tools/test/device/loop_${name}_test"
 	done
@@ -198,6 +202,11 @@ programs() {
 	try "twheel, wrong words" "$here/usage_test.sh" "$work" "$ROOT/tools/cli/completion/twheel"
 	try "uninstall" "$here/uninstall_test.sh" "$work" "$tools"
 	try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$tools/cli/twheel"
+}
+
+guards() {
+	local guarded=(-I"$ROOT/tools/lib" -I"$ROOT/include/uapi")
+
 	"${addresses[@]}" -std=gnu11 -Wall -Wextra -Werror "${guarded[@]}" -o "$work/guarded" \
 		"$here/guarded.c"
 	try "twheel guard" python3 -W error "$here/guard_test.py" "$tools/cli/twheel" "$work/guarded"
@@ -208,11 +217,22 @@ programs() {
 			the_lease_that_hangs_is_named stray_writes_act \
 			a_child_does_not_feed_for_its_parent
 	fi
+	python_paths
+	try "Python, guard" python3 -W error "$here/python_guard_test.py" "$tools/cli/twheel"
+}
+
+# Where the module and its library are
+python_paths() {
 	export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tools/python LD_LIBRARY_PATH=$tools/lib
-	for name in loop virtual life interrupt random; do
+}
+
+pythons() {
+	local name
+
+	python_paths
+	for name in interrupt loop virtual life random; do
 		try "Python, $name" python3 -W error "$here/python_${name}_test.py"
 	done
-	try "Python, guard" python3 -W error "$here/python_guard_test.py" "$tools/cli/twheel"
 	try "the example in Python" python3 -W error "$here/python_example_test.py" \
 		"$ROOT/tools/examples/python/idle_server.py"
 }
@@ -227,7 +247,11 @@ if [ $# != 0 ]; then
 	"$SCRATCH/suites" "$1"
 	exit
 fi
-# The longest first.
+make_tools
+# These two wait more than they do. Of the others, the longest come first.
+AT_ONCE=$(($(nproc) + 2))
+job guards
+job pythons
 job play threads gcc -O1 -fsanitize=thread
 job play addresses "${addresses[@]}"
 job programs

@@ -257,9 +257,9 @@ cases_verdict() {
 		}' "${@:2}"
 }
 
-# beside FUNCTION ARGUMENT...: in the background, as many at a time as there are CPUs
+# beside FUNCTION ARGUMENT...: in the background, as many at a time as there are CPUs, or $AT_ONCE
 beside() {
-	while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do
+	while [ "$(jobs -pr | wc -l)" -ge "${AT_ONCE:-$(nproc)}" ]; do
 		wait -n || :
 	done
 	"$@" &
