@@ -210,7 +210,7 @@ TEST(leases_have_a_share)
 	int lease;
 
 	dev_for_everybody();
-	shares_set(1, 0);
+	shares_set(4, 0);
 	lease = lease_open(1011);
 	for (i = 0; i < count; i++)
 		dev_arm_op(lease, &op);
@@ -260,7 +260,7 @@ TEST(leases_are_armed_while_others_wait)
 	uint64_t at_ns;
 
 	dev_for_everybody();
-	shares_set(1, 0);
+	shares_set(10, 0);
 	copies_make(act.action.target, copies);
 	copies_watch(copies, 400);
 	lease = open_setup_as(1013, (struct twheel_setup) {
