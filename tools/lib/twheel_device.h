@@ -73,45 +73,39 @@ TWHEEL_API int twheel_device_op(int fd, struct twheel_op *op);
 TWHEEL_API int twheel_device_ops(int fd, struct twheel_op *ops, unsigned int count);
 
 /*
- * twheel_device_arm() - a new timer, for a delay from now; @id is set, and is never 0
- *
- * Return: 0, or an error.
+ * Each of the following calls is an operation, and returns the result of that, or an error: see
+ * twheel(4).
  */
+
+/** twheel_device_arm() - a new timer, for a delay from now; @id is set, and is never 0 */
 TWHEEL_API int twheel_device_arm(int fd, uint64_t delay_ns, uint64_t cookie, uint64_t *id);
 
-/** twheel_device_arm_at() - a new timer, for a time; as twheel_device_arm() */
+/** twheel_device_arm_at() - a new timer, for a time; @id is set, and is never 0 */
 TWHEEL_API int twheel_device_arm_at(int fd, uint64_t deadline_ns, uint64_t cookie,
 				    uint64_t *id);
 
-/*
- * twheel_device_modify() - another deadline: a delay from now. If it is due, no event comes
- *
- * Return: 1; -ENOENT (there is no such timer, or its last event has been taken), or another error.
- */
+/** twheel_device_modify() - another deadline: a delay from now. If it is due, no event comes */
 TWHEEL_API int twheel_device_modify(int fd, uint64_t id, uint64_t delay_ns);
 
-/** twheel_device_modify_at() - another deadline: a time; as twheel_device_modify() */
+/** twheel_device_modify_at() - another deadline: a time. If it is due, no event comes */
 TWHEEL_API int twheel_device_modify_at(int fd, uint64_t id, uint64_t deadline_ns);
 
-/*
- * twheel_device_extend() - a later deadline: a delay from now; returns 1, or 0 if the deadline was
- * as late already, and stays; as twheel_device_modify()
- */
+/** twheel_device_extend() - only a later deadline: a delay from now */
 TWHEEL_API int twheel_device_extend(int fd, uint64_t id, uint64_t delay_ns);
 
-/** twheel_device_extend_at() - a later deadline: a time; as twheel_device_extend() */
+/** twheel_device_extend_at() - only a later deadline: a time */
 TWHEEL_API int twheel_device_extend_at(int fd, uint64_t id, uint64_t deadline_ns);
 
-/** twheel_device_cancel() - end a timer; returns 1, or -ENOENT as twheel_device_modify() */
+/** twheel_device_cancel() - end a timer */
 TWHEEL_API int twheel_device_cancel(int fd, uint64_t id);
 
-/** twheel_device_cancel_all() - end all timers, but not cells; returns how many there were */
+/** twheel_device_cancel_all() - end all timers, but not cells */
 TWHEEL_API int twheel_device_cancel_all(int fd);
 
-/** twheel_device_query() - the deadline of a timer; returns 1 if it is due, else 0; -ENOENT */
+/** twheel_device_query() - the deadline of a timer, and whether it is due */
 TWHEEL_API int twheel_device_query(int fd, uint64_t id, uint64_t *deadline_ns);
 
-/** twheel_device_advance() - set a virtual clock forward; returns 0 */
+/** twheel_device_advance() - set a virtual clock forward */
 TWHEEL_API int twheel_device_advance(int fd, uint64_t delay_ns);
 
 /*

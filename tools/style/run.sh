@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make style: what programs can tell of style, on all files in git. Arguments: names of
 # checks, as the array below has them, to make only those. The last line is "N passed, N failed".
-#   SINCE=commit  checkpatch, which takes longest, reads only what has changed since
+# "links" also finds the tests that features.md names, and "features" is about those of kernels. Most
+# take seconds; shellcheck, sparse and features take about a minute, and checkpatch several.
+#   SINCE=commit  checkpatch reads only what has changed since
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 

@@ -65,7 +65,7 @@ module/dev/due.* module/dev/read.*
 	stress_test server_test exact_test clock_test cell_alarm_test
 	make fuzz
 module/dev/ops.* module/dev/table.*
-	op_test ops_test period_test refuse_test fault_test
+	op_test ops_test period_test refuse_test fault_test stress_test lib_test
 	uring_test uring_ops_test uring_example_test
 	make fuzz
 module/dev/act.*
@@ -205,7 +205,7 @@ for file in "${files[@]}"; do
 done
 
 # In which order they came, and when each is needed.
-commands=() tests=()
+commands=() tests=() checks=()
 declare -A when
 while IFS= read -r file; do
 	while IFS= read -r need; do
@@ -216,6 +216,13 @@ while IFS= read -r file; do
 				[[ " ${tests[*]} " = *" $name "* ]] || tests+=("$name")
 			done
 			command=tests need=tests
+		elif [[ $command = 'make style '* ]]; then
+			command=${command#*=}
+			read -ra names <<< "${command//\"/}"
+			for name in "${names[@]}"; do
+				[[ " ${checks[*]} " = *" $name "* ]] || checks+=("$name")
+			done
+			command=style need=style
 		fi
 		[ "${when["$command"]+known}" ] || commands+=("$command")
 		[ "${when["$command"]-unknown}" = "" ] || when["$command"]=${need#"$command"}
@@ -227,6 +234,8 @@ for command in "${commands[@]}"; do
 		# All of them are run, or these.
 		[ ! "${when["make check"]+known}" ] || continue
 		command="make check TESTS=\"${tests[*]}\""
+	elif [ "$command" = style ]; then
+		command="make style CHECKS=\"${checks[*]}\""
 	fi
 	if [ ! "$run" ]; then
 		echo "$command${when["$command"]:-}"

@@ -23,11 +23,10 @@ feeds() { twheel guard --verbose --timeout 2s --start 100s --grace 1h "$@"; }
 begun=0
 begins() {
 	begun=$((begun + 1))
-	(
-		said=/tmp/said.$begun
-		wants "$@"
+	{
+		prints /tmp/said.$begun "$@"
 		echo $? > /tmp/ended.$begun
-	) &
+	} &
 }
 
 # all_end: whether each of those has done what was wanted

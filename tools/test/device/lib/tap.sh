@@ -29,11 +29,16 @@ skip() {
 
 # wants STATUS TEXT COMMAND...: the command ends with that status, and prints that text
 wants() {
-	status=$1 text=$2
-	shift 2
-	"$@" > "$said" 2>&1 < /dev/null
+	prints "$said" "$@"
+}
+
+# prints FILE STATUS TEXT COMMAND...: the same; what it prints is in a file
+prints() {
+	file=$1 status=$2 text=$3
+	shift 3
+	"$@" > "$file" 2>&1 < /dev/null
 	ended=$?
-	[ $ended = "$status" ] && grep -q "$text" "$said"
+	[ $ended = "$status" ] && grep -q "$text" "$file"
 }
 
 # becomes TEXT COMMAND...: the command succeeds, and prints that text some time
