@@ -226,7 +226,7 @@ help:
 	@echo '                          MODE=wheels: process wheels beside other libraries'
 	@echo '                          COUNTS="1000 ...": how many timers are pending'
 	@echo '                          HALF=kernel|user: only that half'
-	@echo '                          CHARTS=1: draw charts, and renew the figures shown'
+	@echo '                          FIGURES=1: renew the figures that pages show'
 	@echo '  make models           every interleaving of the protocols between CPUs'
 	@echo '                          MODELS="name ...": only these'
 	@echo '  make proofs           formulas of the engine, proved for all positions: minutes'

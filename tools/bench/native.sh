@@ -5,7 +5,7 @@
 #
 #   COUNTS=   how many timers are pending
 #   ROUNDS=   how often each figure is measured, the peers taking turns
-#   CHARTS=1  put the figures into the tables of README.md and comparison.md
+#   FIGURES=1 put the figures into the tables of README.md and comparison.md
 #
 # User-mode Linux is 7.2, with the locks of a machine with many CPUs, on one CPU. Operations
 # are loops with interrupts off. Expiries are left out: there an interrupt is a signal of the
@@ -61,5 +61,5 @@ for count in $counts; do
 	results+=("$out")
 done
 python3 "$ROOT/tools/bench/table.py" native "$work/native.json" "${results[@]}"
-[ -z "${CHARTS:-}" ] || python3 "$ROOT/tools/bench/figures.py" --take "$work/native.json"
+[ -z "${FIGURES:-}" ] || python3 "$ROOT/tools/bench/figures.py" --take "$work/native.json"
 say "as data: $work/native.json"

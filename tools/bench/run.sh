@@ -10,8 +10,7 @@
 #   COUNTS=      how many timers are pending
 #   HALF=        kernel or user: only that half. Without it, the user half is for up to
 #                100 000 timers: a million descriptors take hours
-#   CHARTS=1     draw charts, for a release, and put the figures into the tables of
-#                comparison.md and README.md
+#   FIGURES=1    put the figures into the tables of comparison.md and README.md
 #
 # It compares with goals: see CONTRIBUTING.md for what a missed one means.
 # shellcheck source=../test/vm/lib.sh
@@ -31,8 +30,7 @@ refuse_unknown HALF "$half" kernel user both
 [ "$mode" = icount ] || exec "$ROOT/tools/bench/$mode.sh"
 
 say "instructions per operation, with ${counts// /, } timers pending"
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev libev-dev make python3 \
-	${CHARTS:+gnuplot-nox}
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev libev-dev make python3
 lock_cache
 stock_kernel 6.1
 
@@ -79,8 +77,4 @@ for count in $counts; do
 done
 python3 "$ROOT/tools/bench/table.py" icount "$work/icount.json" "${results[@]}"
 say "as data: $work/icount.json"
-if [ -n "${CHARTS:-}" ]; then
-	python3 "$ROOT/tools/bench/figures.py" --take "$work/icount.json"
-	python3 "$ROOT/tools/bench/chart.py" "$work/icount.json" "$work"
-	say "as charts: $work/icount-*.svg"
-fi
+[ -z "${FIGURES:-}" ] || python3 "$ROOT/tools/bench/figures.py" --take "$work/icount.json"

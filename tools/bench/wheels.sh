@@ -24,7 +24,7 @@
 #             WHEELS/ratas of github.com/jsnell/ratas, WHEELS/timeout of github.com/wahern/timeout
 #   COUNTS=   how many timers are pending; threads have 100000
 #   ROUNDS=   how often each figure is measured, the peers taking turns
-#   CHARTS=1  put the figures into the tables of comparison.md
+#   FIGURES=1 put the figures into the tables of comparison.md
 #
 # Use a quiet machine; other load is shown.
 # shellcheck source=../test/vm/lib.sh
@@ -75,5 +75,5 @@ for count in $counts; do
 done
 measure wheels-threads threads 100000 "${rounds:-21}"
 python3 "$ROOT/tools/bench/table.py" wheels "$work/wheels.json" "${results[@]}"
-[ -z "${CHARTS:-}" ] || python3 "$ROOT/tools/bench/figures.py" --take "$work/wheels.json"
+[ -z "${FIGURES:-}" ] || python3 "$ROOT/tools/bench/figures.py" --take "$work/wheels.json"
 say "as data: $work/wheels.json"

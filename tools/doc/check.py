@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Checks that functions that the documents and their pictures name exist"""
+"""Checks that functions that the documents and their pictures name exist, and files of for.sh"""
 import pathlib
 import re
 import sys
@@ -36,8 +36,17 @@ def missing_names():
             yield f"{path.relative_to(ROOT)}: there is no function {name}()"
 
 
+def missing_files():
+    """Patterns of the table in for.sh that no file has"""
+    table = (ROOT / "tools/test/for.sh").read_text().split("<< 'END'\n")[1].split("\nEND\n")[0]
+    for line in table.splitlines():
+        for pattern in line.split() if line[0] != "\t" else ():
+            if not any(ROOT.glob(pattern)):
+                yield f"tools/test/for.sh: there is no file {pattern}"
+
+
 def main():
-    problems = list(missing_names())
+    problems = [*missing_names(), *missing_files()]
     print("\n".join(problems), end="\n" if problems else "")
     sys.exit(bool(problems))
 

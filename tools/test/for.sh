@@ -134,8 +134,6 @@ tools/bench/native* tools/bench/threads/*
 	make bench MODE=native
 tools/bench/wheels.sh tools/bench/life/* tools/bench/threads/*
 	make bench MODE=wheels COUNTS=1000
-tools/bench/server*
-	make bench MODE=server
 kunit/*
 	make simulation
 	make library
