@@ -21,86 +21,48 @@ static void refused(int line, int fd, struct twheel_act act, int error)
 
 #define REFUSED(fd, act, error)	refused(__LINE__, fd, act, error)
 
+/* An action, but for one field. */
+#define BUT(act, field, value)	({ struct twheel_act but = (act); but.field = (value); but; })
+
 /* Each is valid but for one thing. */
 TEST(refuses_actions)
 {
 	int fd = act_open(TWHEEL_VIRTUAL);
-	struct twheel_act good = act_signal(3, getpid(), DONE), bad;
+	const struct twheel_act good = act_signal(3, getpid(), DONE), none = { .number = 3 };
+	struct twheel_act two = BUT(good, then, good.action);
 	uint32_t kind;
 
 	NEED(act_choose(fd, good) == 0);
-	for (kind = 4; kind; kind <<= 1) {
-		bad = good;
-		bad.action.kind = kind;
-		REFUSED(fd, bad, EINVAL);
-	}
-	bad = good;
-	bad.flags = 1;
-	REFUSED(fd, bad, EINVAL);
-	bad = good;
-	bad.reserved = 1;
-	REFUSED(fd, bad, EINVAL);
-	bad = good;
-	bad.action.reserved = 1;
-	REFUSED(fd, bad, EINVAL);
-	bad = good;
-	bad.action.signal = 0;
-	REFUSED(fd, bad, EINVAL);
-	bad = good;
-	bad.action.signal = 65;
-	REFUSED(fd, bad, EINVAL);
-	bad = good;
-	bad.action.target = 0;
-	REFUSED(fd, bad, EINVAL);
-	bad = good;
-	bad.action.target = -getpid();
-	REFUSED(fd, bad, EINVAL);
-	bad = good;
-	bad.action.target = 0x7fffffff;
-	REFUSED(fd, bad, ESRCH);
-	bad = good;
-	bad.action.target = 1;
-	REFUSED(fd, bad, EPERM);
+	for (kind = 4; kind; kind <<= 1)
+		REFUSED(fd, BUT(good, action.kind, kind), EINVAL);
+	REFUSED(fd, BUT(good, flags, 1), EINVAL);
+	REFUSED(fd, BUT(good, reserved, 1), EINVAL);
+	REFUSED(fd, BUT(good, action.reserved, 1), EINVAL);
+	REFUSED(fd, BUT(good, action.signal, 0), EINVAL);
+	REFUSED(fd, BUT(good, action.signal, 65), EINVAL);
+	REFUSED(fd, BUT(good, action.target, 0), EINVAL);
+	REFUSED(fd, BUT(good, action.target, -getpid()), EINVAL);
+	REFUSED(fd, BUT(good, action.target, 0x7fffffff), ESRCH);
+	REFUSED(fd, BUT(good, action.target, 1), EPERM);
 	/* To take it back takes nothing but the number. */
-	bad = good;
-	bad.action = (struct twheel_action) { .target = 1 };
-	REFUSED(fd, bad, EINVAL);
-	bad.action = (struct twheel_action) { .signal = 1 };
-	REFUSED(fd, bad, EINVAL);
-	bad.action = (struct twheel_action) { .reserved = 1 };
-	REFUSED(fd, bad, EINVAL);
-	bad.action = (struct twheel_action) { };
-	bad.most_ns = 1;
-	REFUSED(fd, bad, EINVAL);
+	REFUSED(fd, BUT(none, action.target, 1), EINVAL);
+	REFUSED(fd, BUT(none, action.signal, 1), EINVAL);
+	REFUSED(fd, BUT(none, action.reserved, 1), EINVAL);
+	REFUSED(fd, BUT(none, most_ns, 1), EINVAL);
 	/* More ticks than the kernel counts: each is a millisecond. */
-	bad = good;
-	bad.most_ns = 0xfffffffeULL * MS;
-	REFUSED(fd, bad, ERANGE);
-	bad.most_ns--;
-	CHECK_EQ(act_choose(fd, bad), 0);
-	bad.most_ns = ~0ULL;
-	REFUSED(fd, bad, ERANGE);
+	REFUSED(fd, BUT(good, most_ns, 0xfffffffeULL * MS), ERANGE);
+	REFUSED(fd, BUT(good, most_ns, ~0ULL), ERANGE);
+	CHECK_EQ(act_choose(fd, BUT(good, most_ns, 0xfffffffeULL * MS - 1)), 0);
 	/* A second stage, but no first; a delay, but no second stage. */
-	bad = good;
-	bad.then = good.action;
-	bad.action = (struct twheel_action) { };
-	REFUSED(fd, bad, EINVAL);
-	bad = good;
-	bad.after_ns = 1;
-	REFUSED(fd, bad, EINVAL);
-	bad = good;
-	bad.then = good.action;
-	bad.after_ns = TWHEEL_ACT_AFTER_MAX + 1;
-	REFUSED(fd, bad, ERANGE);
-	bad.after_ns--;
-	CHECK_EQ(act_choose(fd, bad), 0);
-	REFUSED(act_open(TWHEEL_REALTIME), bad, EINVAL);
-	REFUSED(act_open(TWHEEL_TAI), bad, EINVAL);
-	bad.then.reserved = 1;
-	REFUSED(fd, bad, EINVAL);
-	bad.then = good.action;
-	bad.then.target = 1;
-	REFUSED(fd, bad, EPERM);
+	REFUSED(fd, BUT(none, then, good.action), EINVAL);
+	REFUSED(fd, BUT(good, after_ns, 1), EINVAL);
+	REFUSED(fd, BUT(two, after_ns, TWHEEL_ACT_AFTER_MAX + 1), ERANGE);
+	two.after_ns = TWHEEL_ACT_AFTER_MAX;
+	CHECK_EQ(act_choose(fd, two), 0);
+	REFUSED(act_open(TWHEEL_REALTIME), two, EINVAL);
+	REFUSED(act_open(TWHEEL_TAI), two, EINVAL);
+	REFUSED(fd, BUT(two, then.reserved, 1), EINVAL);
+	REFUSED(fd, BUT(two, then.target, 1), EPERM);
 	NEED(act_choose(fd, good) == 0);
 	/* On other files. */
 	REFUSED(dev_open_virtual(), good, EINVAL);
@@ -113,42 +75,31 @@ TEST(refuses_actions)
 TEST(refuses_descriptors)
 {
 	int fd = act_open(TWHEEL_VIRTUAL), event = eventfd(0, 0), plain, ends[2];
-	struct twheel_act act = { .action = act_of(TWHEEL_ACT_EVENTFD, event) }, bad = act;
+	const struct twheel_act told = { .action = act_of(TWHEEL_ACT_EVENTFD, event) };
+	struct twheel_act group = { };
 
-	NEED(act_choose(fd, act) == 0);
-	bad.action.target = -1;
-	REFUSED(fd, bad, EBADF);
-	bad.action.target = fd;
-	REFUSED(fd, bad, EINVAL);
-	bad = act;
-	bad.action.signal = SIGKILL;
-	REFUSED(fd, bad, EINVAL);
+	NEED(act_choose(fd, told) == 0);
+	REFUSED(fd, BUT(told, action.target, -1), EBADF);
+	REFUSED(fd, BUT(told, action.target, fd), EINVAL);
+	REFUSED(fd, BUT(told, action.signal, SIGKILL), EINVAL);
 	group_make();
-	act.action = group_action(&bad.action.target);
-	NEED(act_choose(fd, act) == 0);
-	bad = act;
-	bad.action.target = -1;
-	REFUSED(fd, bad, EBADF);
-	bad = act;
-	bad.action.signal = SIGKILL;
-	REFUSED(fd, bad, EINVAL);
-	bad = act;
-	bad.action.target = open(GROUP "/cgroup.kill", O_RDONLY | O_CLOEXEC);
-	REFUSED(fd, bad, EBADF);
-	bad.action.target = open(GROUP "/cgroup.procs", O_RDWR | O_CLOEXEC);
-	REFUSED(fd, bad, EINVAL);
-	bad.action.target = open(GROUP, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	REFUSED(fd, bad, EBADF);
+	group.action = group_action(&(int) { 0 });
+	NEED(act_choose(fd, group) == 0);
+	REFUSED(fd, BUT(group, action.target, -1), EBADF);
+	REFUSED(fd, BUT(group, action.signal, SIGKILL), EINVAL);
+	REFUSED(fd, BUT(group, action.target,
+			open(GROUP "/cgroup.kill", O_RDONLY | O_CLOEXEC)), EBADF);
+	REFUSED(fd, BUT(group, action.target,
+			open(GROUP "/cgroup.procs", O_RDWR | O_CLOEXEC)), EINVAL);
+	REFUSED(fd, BUT(group, action.target,
+			open(GROUP, O_RDONLY | O_DIRECTORY | O_CLOEXEC)), EBADF);
 	plain = open("/tmp/cgroup.kill", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	NEED(plain >= 0);
-	bad.action.target = plain;
-	REFUSED(fd, bad, EINVAL);
+	REFUSED(fd, BUT(group, action.target, plain), EINVAL);
 	unlink("/tmp/cgroup.kill");
 	NEED(pipe(ends) == 0);
-	bad.action.target = ends[1];
-	REFUSED(fd, bad, EINVAL);
-	bad.action.target = event;
-	REFUSED(fd, bad, EINVAL);
+	REFUSED(fd, BUT(group, action.target, ends[1]), EINVAL);
+	REFUSED(fd, BUT(group, action.target, event), EINVAL);
 	close(fd);
 }
 
