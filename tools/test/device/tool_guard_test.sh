@@ -117,6 +117,7 @@ for slot in 0 1 5; do
 done
 begins 124 "'main'" feeds guarded far 0
 begins 124 "'step'" feeds guarded far 1
+begins 124 "'step'" feeds guarded unseen
 all_end
 result $? stray_writes_act
 
