@@ -51,7 +51,9 @@ class Program:
         for part in PARTS if not like else ():
             shutil.copytree(part, os.path.join(self.folder, part))
         flags = os.environ["FLAGS"].replace(os.getcwd() + "/", self.folder + "/")
-        self.compile = ["gcc"] + flags.split() + ["-g0", "-O1", "-w", "-MMD"] + sanitizers
+        # Code is compared with that of another folder.
+        self.compile = ["gcc", f"-ffile-prefix-map={self.folder}=."] + flags.split() + [
+            "-g0", "-O1", "-w", "-MMD"] + sanitizers
         self.patience = 600
         self.needs = {}
         # Cases that have found something, the latest first.
