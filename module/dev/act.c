@@ -503,9 +503,14 @@ static bool act_end_entry(struct tw_file *file, struct tw_entry *entry, u64 *num
 static bool act_end_cell(struct tw_file *file, u32 index, u64 *number)
 {
 	struct tw_cells *cells = tw_file_cells(file);
-	struct twheel_node *node = &cells->nodes[index];
-	u64 word = READ_ONCE(cells->map.cells[index].word);
+	struct twheel_node *node;
+	u64 word;
 
+	/* Kernels that have no cells do not have what follows. */
+	if (!cells)
+		return false;
+	node = &cells->nodes[index];
+	word = READ_ONCE(cells->map.cells[index].word);
 	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING &&
 	    !tw_cells_is_stray(file, node, word))
 		return false;
