@@ -95,8 +95,9 @@ bool tw_cells_take(struct tw_cells *cells, u32 *first, u64 *bits);
 void tw_cells_end_sweep(struct tw_cells *cells, u64 now, u64 tick_ns);
 void tw_cells_announce(struct tw_cells *cells, u64 ticks);
 
-/* Whether a node is a cell's. */
-static inline bool tw_cells_has(const struct tw_file *file, const struct twheel_node *node)
+/* Whether a node is a cell's. Inline: a reader asks while the memory of its program is open. */
+static __always_inline bool tw_cells_has(const struct tw_file *file,
+					 const struct twheel_node *node)
 {
 	const struct tw_cells *cells = tw_file_cells(file);
 
