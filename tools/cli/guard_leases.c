@@ -33,8 +33,8 @@
 /* What the kernel has not done by then, the guard does: a program may keep all CPUs to itself. */
 #define KERNEL_LATE	100000000ULL
 
-/* No process has this number and opens slots for the first time. */
-#define OWNER_NOBODY	1
+/* No process has this number. The guard itself may be process 1. */
+#define OWNER_NOBODY	0x80000000U
 
 /* That of words which the guard has written for the kernel: neither of the two that feeds know. */
 #define GENERATION_LATE	3

@@ -3,7 +3,7 @@
 # twheel guard where the kernel acts for it. What it does without the device is in
 # test/library/guard_test.py. What has to be acted upon hangs for ever. What must not be acted
 # upon feeds a thousand times in its timeout, for more than two timeouts.
-echo "1..17"
+echo "1..18"
 # shellcheck source=lib/tap.sh
 . /tap.sh
 groups=/tmp/guard_groups
@@ -96,6 +96,10 @@ wants 124 "lease 'main' ran out .*: the kernel sent SIGABRT to process" hangs gu
 	wants 124 '^lost$' hangs --start 100s --signal TERM guarded lost &&
 	wants 137 'all that was left is killed' hangs --signal KILL guarded hang
 result $? what_hangs_is_acted_upon
+# As in a container, which ends with it.
+wants 124 'the kernel sent' unshare -p -f --mount-proc \
+	twheel guard --verbose --timeout 200ms --start 100s --grace 1h guarded hang
+result $? it_is_process_1
 wants 0 '' hangs --start 100s sleep 1 && wants 124 "'main'" hangs --start 100s guarded hang
 result $? the_first_feed_may_take_longer
 wants 124 "lease 'bad one' ran out" feeds guarded leases
