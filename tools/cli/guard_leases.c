@@ -90,7 +90,7 @@ static void leases_place_cells(struct leases *leases)
 	struct twheel_guard_memory *memory = leases->memory;
 	char *first = leases_have_kernel(leases) ? leases->kernel.cells.cells :
 						   (char *)&memory->slots[0].cell;
-	__u64 now;
+	__u64 now, closed;
 	uint32_t i;
 
 	leases->stride = memory->cell_stride;
@@ -100,10 +100,9 @@ static void leases_place_cells(struct leases *leases)
 		.clock = memory->clock, .device = leases->kernel.fd,
 	};
 	now = twheel_guard_lease_tick(&leases->main, 0);
+	closed = twheel_cell_cancelled(twheel_cell_word(0, TWHEEL_CELL_PENDING, now));
 	for (i = 0; i < TWHEEL_GUARD_LEASES; i++)
-		__atomic_store_n(&lease_cell(leases, i)->word,
-				 twheel_cell_cancelled(twheel_cell_word(0, TWHEEL_CELL_PENDING, now)),
-				 __ATOMIC_SEQ_CST);
+		__atomic_store_n(&lease_cell(leases, i)->word, closed, __ATOMIC_SEQ_CST);
 }
 
 /* Without the device, each cell is in its slot. */

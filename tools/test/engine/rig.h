@@ -19,7 +19,7 @@
 #define RIG_CANCELLED	2
 
 /* What a call of the engine may do, where that does not matter. */
-#define RIG_SLICE	(1 << 20)
+#define RIG_SLICE	1000000
 
 struct rig_timer {
 	struct twheel_node node;
