@@ -73,8 +73,8 @@ TWHEEL_API int twheel_device_op(int fd, struct twheel_op *op);
 TWHEEL_API int twheel_device_ops(int fd, struct twheel_op *ops, unsigned int count);
 
 /*
- * Each of the following calls is an operation, and returns the result of that, or an error: see
- * twheel(4).
+ * The calls from here to twheel_device_advance() are operations, and return the result of that, or
+ * an error: see twheel(4).
  */
 
 /** twheel_device_arm() - a new timer, for a delay from now; @id is set, and is never 0 */

@@ -130,7 +130,7 @@ struct twheel_act {
  *	@id, @deadline_ns
  * @TWHEEL_OP_CANCEL: end a timer. In: @id
  * @TWHEEL_OP_MODIFY: give a timer another deadline. In: @flags, @id, @time_ns. Out: @deadline_ns
- * @TWHEEL_OP_QUERY: tell about a timer. In: @id. Out: @deadline_ns
+ * @TWHEEL_OP_QUERY: tell the deadline, and whether the timer is due. In: @id. Out: @deadline_ns
  * @TWHEEL_OP_CANCEL_ALL: end all timers, but not cells
  * @TWHEEL_OP_KICK: check a cell now. In: @id, the number of the cell
  * @TWHEEL_OP_ADVANCE: set a virtual clock forward. In: @flags, @time_ns. Out: @deadline_ns, the

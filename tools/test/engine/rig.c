@@ -169,7 +169,8 @@ unsigned int rig_pending(const struct rig *rig)
 	return n;
 }
 
-u64 rig_first(const struct rig *rig)
+/* The first tick at which a pending timer is due; ~0 without one. */
+static u64 rig_first(const struct rig *rig)
 {
 	u64 first = U64_MAX;
 	unsigned int i;
@@ -202,8 +203,8 @@ static void rig_fire(struct rig *rig, struct twheel_node *node, u64 target)
 }
 
 /*
- * One round. With slices of one, each timer may take a call for each level. @guard is
- * the number of calls that are left; returns what is left after this round.
+ * One round. @guard is the number of calls that are left; returns what is left after this
+ * round.
  */
 static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 {

@@ -148,8 +148,6 @@ unsigned int rig_follow(struct rig *rig, u64 until);
 /* How many are in the wheel. */
 unsigned int rig_pending(const struct rig *rig);
 u64 rig_deadline(const struct rig *rig, unsigned int i);
-/* The first tick at which a pending timer is due; ~0 without one. */
-u64 rig_first(const struct rig *rig);
 /* Check the structure of the wheel. */
 void rig_audit(struct rig *rig);
 
