@@ -23,8 +23,9 @@ static const char *open_advice(int error)
 		return module_advice();
 	switch (error) {
 	case EACCES:
-	case EPERM:
 		return "Only root and the device's group may open it: try sudo";
+	case EPERM:
+		return "A cgroup or a security module forbids it: let the container or the unit have /dev/twheel";
 	case EINVAL:
 	case ERANGE:
 		return "'twheel info' prints the limits";

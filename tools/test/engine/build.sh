@@ -14,7 +14,7 @@ common=("$here/rig.c" "$here/scenario.c" "$here/player.c"
 	"$ROOT/tools/test/library/kunit.c")
 suites=("$here"/{shape,engine,round,cost,look}_test.c)
 
-flags=(-std=gnu11 -g -Wall -Wextra -Wno-sign-compare -fno-strict-aliasing -I"$ROOT/include"
+flags=(-std=gnu11 -g -DTWHEEL_CHECK -Wall -Wextra -Wno-sign-compare -fno-strict-aliasing -I"$ROOT/include"
 	-iquote "$ROOT/module/engine" -iquote "$ROOT/kunit" -iquote "$here"
 	-iquote "$ROOT/tools/test/library")
 sanitizers=(-fsanitize=address -fsanitize=undefined

@@ -7,7 +7,7 @@
 #include <dirent.h>
 
 #include "player.h"
-#include "rig.h"
+#include "scenario.h"
 
 /* A scenario has a few hundred bytes at most. */
 #define SCENARIO_BYTES	4096
@@ -64,8 +64,78 @@ static void games_at_random(struct kunit *test)
 	}
 }
 
+/* How many links were torn since the last call. */
+static unsigned int run_torn(void)
+{
+	unsigned int torn = scenario_torn;
+
+	scenario_torn = 0;
+	return torn;
+}
+
+/* A list that is about to change is looked at there, and at no first pointer. */
+static void torn_list_is_seen(struct kunit *test)
+{
+	struct tw_list list = {}, other = {};
+	struct twheel_node nodes[4];
+
+	tw_list_append(&list, &nodes[1]);
+	tw_list_append(&list, &nodes[2]);
+	KUNIT_EXPECT_EQ(test, run_torn(), 0);
+	nodes[1].link.next = NULL;
+	tw_list_append(&list, &nodes[3]);
+	KUNIT_EXPECT_EQ(test, run_torn(), 1);
+	nodes[1].link.next = &nodes[2].link;
+	nodes[1].link.pprev = NULL;
+	tw_list_prepend(&list, &nodes[0]);
+	KUNIT_EXPECT_EQ(test, run_torn(), 1);
+	/* Both ends of a list that another one takes. */
+	nodes[0].link.pprev = NULL;
+	tw_list_splice(&list, &other);
+	KUNIT_EXPECT_EQ(test, run_torn(), 1);
+	nodes[2].link.next = NULL;
+	tw_list_splice(&other, &list);
+	KUNIT_EXPECT_EQ(test, run_torn(), 1);
+	nodes[2].link.next = &nodes[3].link;
+	tw_list_splice(&list, &other);
+	KUNIT_EXPECT_EQ(test, run_torn(), 0);
+}
+
+/* So is the timer that is cancelled, cascaded or due. */
+static void torn_timer_is_seen(struct kunit *test)
+{
+	unsigned int slice = RIG_SLICE;
+	struct hlist_node *links[3];
+	struct rig rig;
+	int i;
+
+	rig_init(&rig, test, "torn", 1, 16, 0, ARRAY_SIZE(links));
+	for (i = 0; i < ARRAY_SIZE(links); i++) {
+		links[i] = &rig.timers[i].node.link;
+		rig_add(&rig, i, 40);
+	}
+	KUNIT_EXPECT_EQ(test, run_torn(), 0);
+	links[0]->next = NULL;
+	rig_del(&rig, 1);
+	KUNIT_EXPECT_EQ(test, run_torn(), 1);
+	/* The cascade takes the last one first, and sees that when it moves that one. */
+	links[0]->pprev = NULL;
+	tw_wheel_begin_round(&rig.w, true);
+	while (tw_wheel_advance(&rig.w, 40, &slice) != TW_ADVANCE_DUE)
+		;
+	KUNIT_EXPECT_GT(test, run_torn(), 0);
+	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(&rig.w), &rig.timers[0].node);
+	KUNIT_EXPECT_EQ(test, run_torn(), 0);
+	links[0]->pprev = NULL;
+	tw_wheel_due(&rig.w);
+	KUNIT_EXPECT_EQ(test, run_torn(), 1);
+	rig_exit(&rig);
+}
+
 static struct kunit_case program_cases[] = {
 	KUNIT_CASE(memory_runs_out),
+	KUNIT_CASE(torn_list_is_seen),
+	KUNIT_CASE(torn_timer_is_seen),
 	KUNIT_CASE(games_at_random),
 	{ }
 };

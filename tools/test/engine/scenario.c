@@ -2,6 +2,15 @@
 /* A scenario drives an engine; see scenario.h. */
 #include "scenario.h"
 
+unsigned int scenario_torn;
+
+/* See host.h: the engine is built with TWHEEL_CHECK. */
+void tw_check_link(const struct hlist_node *link, struct hlist_node *const *pprev)
+{
+	if (link && (link->pprev != pprev || *pprev != link))
+		scenario_torn++;
+}
+
 void scenario_init(struct scenario *s, struct kunit *test, unsigned int slots,
 		   u64 tick_ns, u64 clock, bool steps)
 {
@@ -226,7 +235,10 @@ static struct scenario *scenario_racing;
 static void scenario_race_once(void)
 {
 	struct scenario *s = scenario_racing;
-	unsigned int i = rig_timer_of(tw_wheel_due(&s->rig.w)) - s->rig.timers;
+	/* rig_look() may have spoilt its link: tw_wheel_due() would look at that. */
+	struct hlist_node *first = s->rig.w.expiring.first;
+	unsigned int i = rig_timer_of(hlist_entry(first, struct twheel_node, link)) -
+			 s->rig.timers;
 	u64 deadline = s->books[i].deadline;
 
 	/* The owner of such a deadline keeps it from being outrun. */
@@ -448,6 +460,7 @@ void scenario_pause(struct scenario *s)
 void scenario_check(struct scenario *s)
 {
 	scenario_check_alarm(s);
+	SCENARIO_CHECK(s, !scenario_torn, "a link is torn");
 	/* Walking all buckets of a large wheel is slow. */
 	if (++s->operations % (s->rig.w.nr > 1000 ? 64 : 8) == 0)
 		scenario_check_structure(s);

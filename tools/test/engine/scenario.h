@@ -72,6 +72,9 @@ struct scenario {
 	unsigned int operations;
 };
 
+/* How many links that were about to change did not fit their neighbour. */
+extern unsigned int scenario_torn;
+
 /* Report only the first error of a scenario: others would be its consequences. */
 #define SCENARIO_CHECK(s, good, fmt, ...)				\
 	do {								\
