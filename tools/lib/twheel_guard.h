@@ -93,8 +93,9 @@ struct twheel_guard_memory {
 };
 
 /*
- * A lease. Its fields are private. One that is all zeros is fed without effect. The main one has no
- * timeout here: that in memory may change.
+ * A lease. Its fields are private. One that is all zeros is fed without effect. One without a cell,
+ * but with -1 as its device, is closed, or its open has failed. The main one has no timeout here:
+ * that in memory may change.
  */
 struct twheel_guard_lease {
 	struct twheel_cell *cell;
@@ -253,6 +254,7 @@ static inline int twheel_guard_open(struct twheel_guard *guard)
 	memset(guard, 0, sizeof(*guard));
 	if (!descriptors)
 		return -ENOENT;
+	guard->main.device = -1;
 	memset(&found, 0, sizeof(found));
 	memset(&cells, 0, sizeof(cells));
 	memory = twheel_guard_map_memory(twheel_guard_descriptor(&descriptors, ','));
@@ -382,6 +384,8 @@ static inline void twheel_guard_lease_close(struct twheel_guard_lease *lease)
 		owner = __atomic_load_n(&lease->slot->owner, __ATOMIC_RELAXED);
 		__atomic_store_n(&lease->slot->owner, owner & ~0xffffffffULL, __ATOMIC_RELEASE);
 	}
+	if (lease->cell)
+		lease->device = -1;
 	lease->cell = TWHEEL_NULL;
 }
 
@@ -389,12 +393,14 @@ static inline void twheel_guard_lease_close(struct twheel_guard_lease *lease)
  * twheel_guard_lease_open() - have the guard act on one thing more: a thread, a step, a loop
  *
  * It runs from now on, until it is closed. @lease is not used by another thread meanwhile.
- * Without a guard this succeeds, and does nothing.
+ * Without a guard this succeeds, and does nothing. If it fails, feeds of @lease do nothing, and
+ * nothing is left of it.
  *
- * Return: 0; -ENOSPC (all are open), -ECHILD (the parent has opened @guard), -EBADF (a descriptor
- * of the guard was closed since). -EINVAL: @timeout_ns is shorter than --timeout, or longer than
- * %TWHEEL_GUARD_TIMEOUT_MAX. Or @name is empty, or longer than %TWHEEL_GUARD_NAME_MAX. @lease may
- * be used in any case.
+ * Return: 0; -ECHILD (the parent has opened @guard), -EBADF (twheel_guard_open() has failed where
+ * there is a guard, or a descriptor of the guard was closed since). -ENOSPC: all are open, or were
+ * closed since the guard last looked, with a shorter timeout. -EINVAL: @timeout_ns is shorter than
+ * --timeout, or longer than %TWHEEL_GUARD_TIMEOUT_MAX. Or @name is empty, or longer than
+ * %TWHEEL_GUARD_NAME_MAX.
  */
 static inline int twheel_guard_lease_open(const struct twheel_guard *guard,
 					  struct twheel_guard_lease *lease, const char *name,
@@ -406,8 +412,10 @@ static inline int twheel_guard_lease_open(const struct twheel_guard *guard,
 	int ret;
 
 	memset(lease, 0, sizeof(*lease));
+	lease->device = guard->main.device;
 	if (!memory)
-		return 0;
+		return lease->device ? -EBADF : 0;
+	lease->device = -1;
 	if (!twheel_guard_lease_has(&guard->main))
 		return -ECHILD;
 	if (!length || length > TWHEEL_GUARD_NAME_MAX || timeout_ns > TWHEEL_GUARD_TIMEOUT_MAX ||
@@ -485,15 +493,15 @@ static inline int64_t twheel_guard_ahead(__u64 word, uint64_t base_ns, uint64_t 
  *
  * Who must not act without a lease asks before each act.
  *
- * Return: 0 or less, if it has run out, or its first feed may take longer than its timeout, or it
- * is the parent's; INT64_MAX without a guard.
+ * Return: 0 or less, if it has run out, or is closed, or is the parent's, or could not be opened,
+ * or its first feed may take longer than its timeout; INT64_MAX without a guard.
  */
 static inline int64_t twheel_guard_lease_left(const struct twheel_guard_lease *lease)
 {
 	int64_t left;
 	__u64 word;
 
-	if (!lease->cell)
+	if (!lease->cell && !lease->device)
 		return INT64_MAX;
 	if (!twheel_guard_lease_has(lease))
 		return 0;

@@ -670,8 +670,8 @@ class Lease:
         self.close()
 
     def left(self):
-        """For how many seconds it still runs; 0 or less: it has run out, or --start still gives
-        its first feed longer than its timeout.
+        """For how many seconds it still runs; 0 or less: it has run out or was closed, or --start
+        still gives its first feed longer than its timeout. Infinite without a guard.
         """
         left = _lease_left(self._lease)
         return float("inf") if left == _UNWATCHED else left / 1e9
@@ -739,7 +739,7 @@ class Guard(Lease):
         It runs from now on, until it is closed: with close(), or in a with statement. timeout is
         in seconds. Raises ValueError if that is shorter than --timeout of the guard, or longer
         than 50 days, or the name is empty or longer than 31 bytes. Raises OSError with ENOSPC if
-        1023 are open.
+        1023 are open, or were closed since the guard last looked, with a shorter timeout.
         """
         lease = _Lease()
         error = -_lease_open(self._lease, lease, os.fsencode(name), _ns(timeout))

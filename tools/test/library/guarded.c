@@ -64,6 +64,18 @@ static void lease_open(struct twheel_guard_lease *lease, const char *name, uint6
 		errx(1, "lease: %s", strerror(-result));
 }
 
+/* Nothing may rely on a lease that could not be opened. */
+static void lease_refused(const char *name, uint64_t timeout_ns, int result)
+{
+	struct twheel_guard_lease lease;
+
+	if (twheel_guard_lease_open(&guard, &lease, name, timeout_ns) != result)
+		errx(1, "the lease '%s' is not refused by %d", name, result);
+	twheel_guard_lease_feed(&lease);
+	if (twheel_guard_lease_left(&lease) > 0)
+		errx(1, "something is left of the refused lease '%s'", name);
+}
+
 /* The second of two leases hangs, while the others are fed. */
 _Noreturn static void run_leases(void)
 {
@@ -304,19 +316,17 @@ static void run_refusals(void)
 
 	strcpy(descriptors, getenv("TWHEEL_GUARD"));
 	device = descriptors + strcspn(descriptors, ",");
-	if (twheel_guard_lease_open(&guard, &lease, "", 60000 * MS) != -EINVAL ||
-	    twheel_guard_lease_open(&guard, &lease, "01234567890123456789012345678901",
-				    60000 * MS) != -EINVAL ||
-	    twheel_guard_lease_open(&guard, &lease, "short", MS) != -EINVAL ||
-	    twheel_guard_lease_open(&guard, &lease, "long", INT64_MAX) != -EINVAL)
-		errx(1, "a lease is not refused");
+	lease_refused("", 60000 * MS, -EINVAL);
+	lease_refused("01234567890123456789012345678901", 60000 * MS, -EINVAL);
+	lease_refused("short", MS, -EINVAL);
+	lease_refused("long", INT64_MAX, -EINVAL);
 	for (i = 1; i < TWHEEL_GUARD_LEASES; i++)
 		lease_open(&leases[i], "0123456789012345678901234567890", 60000);
-	if (twheel_guard_lease_open(&guard, &lease, "more", 60000 * MS) != -ENOSPC)
-		errx(1, "there are too many leases");
-	twheel_guard_lease_feed(&lease);
+	lease_refused("more", 60000 * MS, -ENOSPC);
 	for (i = 1; i < TWHEEL_GUARD_LEASES; i++)
 		twheel_guard_lease_close(&leases[i]);
+	if (twheel_guard_lease_left(&leases[1]) > 0)
+		errx(1, "something is left of a closed lease");
 	lease_open(&lease, "again", 60000);
 	twheel_guard_lease_close(&lease);
 	/* A longer one gets its place when the guard has looked. */
@@ -329,8 +339,7 @@ static void run_refusals(void)
 	if (*device) {
 		i = dup(guard.main.device);
 		close(guard.main.device);
-		if (twheel_guard_lease_open(&guard, &lease, "closed", 60000 * MS) != -EBADF)
-			errx(1, "a lease that the kernel is not told of is not refused");
+		lease_refused("closed", 60000 * MS, -EBADF);
 		dup2(i, guard.main.device);
 		*device = '\0';
 		setenv("TWHEEL_GUARD", descriptors, 1);
@@ -350,7 +359,11 @@ static void run_refusals(void)
 	setenv("TWHEEL_GUARD", "0x64", 1);
 	if (twheel_guard_open(&guard) != -EBADF)
 		errx(1, "what is no number is not refused");
+	/* There is a guard, and it will act: nothing may rely on a lease. */
 	twheel_guard_feed(&guard);
+	if (twheel_guard_lease_left(&guard.main) > 0)
+		errx(1, "something is left of a guard that is not found");
+	lease_refused("lost", 60000 * MS, -EBADF);
 	unsetenv("TWHEEL_GUARD");
 	if (twheel_guard_open(&guard) != -ENOENT)
 		errx(1, "there is still a guard");
