@@ -281,6 +281,7 @@ struct twheel_node *tw_wheel_evict(struct tw_wheel *w)
 		head = wheel_any_bucket(w);
 	if (!head)
 		return NULL;
+	tw_check_link(head->first, &head->first);
 	node = hlist_entry(head->first, struct twheel_node, link);
 	tw_wheel_dequeue(w, node);
 	return node;

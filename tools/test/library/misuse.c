@@ -121,6 +121,18 @@ static void free_and_serve(void)
 	twheel_advance(wheel, MS);
 }
 
+static void free_and_stop(void)
+{
+	memset(&timers[0], 0x5a, sizeof(timers[0]));
+	twheel_stop(wheel, NULL, NULL);
+}
+
+static void free_and_destroy(void)
+{
+	memset(&timers[1], 0x5a, sizeof(timers[1]));
+	twheel_destroy(wheel);
+}
+
 static void free_and_cascade(void)
 {
 	unsigned int i;
@@ -211,8 +223,8 @@ int main(void)
 		memset_and_cancel_the_next, memset_and_cancel_the_one_before,
 		memset_and_arm_another, move_and_cancel, move_and_arm, move_and_modify,
 		move_and_extend, move_and_shut_down, copy_and_cancel, free_and_serve,
-		free_and_cascade, init_pending_cancelled, add_pending, add_shut_down,
-		add_to_another_wheel, add_without_a_wheel,
+		free_and_stop, free_and_destroy, free_and_cascade, init_pending_cancelled,
+		add_pending, add_shut_down, add_to_another_wheel, add_without_a_wheel,
 	};
 	char text[400], name[32];
 	unsigned int i, j;
