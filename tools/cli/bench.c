@@ -51,7 +51,8 @@ static void bench_print_json(const struct score *scores)
 static void score_print_row(const struct rival *rival, const struct score *score)
 {
 	if (!score->count) {
-		printf("%-16s %s\n", rival->name, strerror(score->error));
+		printf("%-16s %s\n", rival->name, device_missing(score->error) ? "no device" :
+		       strerror(score->error));
 		return;
 	}
 	printf("%-16s %9zu %11llu %11llu %11llu %11llu\n", rival->name,
