@@ -17,12 +17,14 @@
 #include <linux/uio.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
+/* sparse 0.6.4 does not know it. 5.16: _THIS_IP_ has a header of its own. */
+#ifdef __has_include
 #if __has_include(<linux/io_uring/cmd.h>)
 #include <linux/io_uring/cmd.h>
 #endif
-/* 5.16: _THIS_IP_ has a header of its own. */
 #if __has_include(<linux/instruction_pointer.h>)
 #include <linux/instruction_pointer.h>
+#endif
 #endif
 
 /*
