@@ -9,13 +9,14 @@
 #		$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 #
 # Assign ccflags-y with := before the include, or use += after it. It brings the headers and
-# the versions of the symbols: those of the tree this file is in, where that has been
-# built, or of the module that DKMS has built for the same kernel.
+# the versions of the symbols: those of the tree this file is in, where that has been built for
+# the same kernel, or of the module that DKMS has built for it. In /usr/src, that of DKMS is first.
 
 TWHEEL_TREE := $(patsubst %/include/twheel.mk,%, \
 	$(realpath $(lastword $(MAKEFILE_LIST))))
-TWHEEL_SYMVERS := $(firstword $(wildcard $(TWHEEL_TREE)/Module.symvers \
-	/var/lib/dkms/twheel/kernel-$(KERNELRELEASE)-*/Module.symvers))
+TWHEEL_SYMVERS := $(TWHEEL_TREE)/Module.symvers
+TWHEEL_SYMVERS := $(firstword $(wildcard $(filter-out /usr/src/%,$(TWHEEL_SYMVERS)) \
+	/var/lib/dkms/twheel/kernel-$(KERNELRELEASE)-*/Module.symvers $(TWHEEL_SYMVERS)))
 
 ccflags-y += -I$(TWHEEL_TREE)/include
 KBUILD_EXTRA_SYMBOLS += $(TWHEEL_SYMVERS)
