@@ -2,9 +2,9 @@
 /*
  * twheel: very many timeouts, in the kernel.
  *
- * The system wheel is always there, as system_wq is for work: per CPU, in softirq, with a tick of
- * 1 ms. Its clock is CLOCK_MONOTONIC, as of ktime_get_ns(). A timer without a wheel belongs to it.
- * It fires near the CPU that armed it: while that one sleeps, on another. Make a wheel of your own
+ * The system wheel is always there, as system_wq is for work: a base a CPU, in softirq, with a tick
+ * of 1 ms. Its clock is CLOCK_MONOTONIC, as of ktime_get_ns(). A timer without a wheel belongs to
+ * it. It fires near the CPU that armed it: while that one sleeps, on another. Make a wheel of your own
  * for another clock, tick or context, for a limit, or for its own figures. Callbacks that need the
  * CPU of their timer need one with &twheel_config.percpu.
  *
@@ -82,7 +82,7 @@
  * timer is pending or its callback may run. twheel_shutdown_sync() ensures that, or
  * twheel_shutdown() for objects that RCU frees. A callback may free its own timer. If a timer is
  * zeros, arming it is -EINVAL, and a shutdown does nothing. Debug objects report either. A module
- * shuts down its timers on the system wheel before it goes. tools/doc/module.md has the steps.
+ * shuts down its timers on the system wheel before it goes. tools/doc/migration.md has the steps.
  *
  * Symbols are in a namespace: say TWHEEL_IMPORT() in each module.
  */
@@ -139,8 +139,8 @@ enum twheel_clock {
  * enum twheel_context - where a wheel's callbacks run
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on; on PREEMPT_RT in a thread
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
- *	a time, so one that sleeps delays the others. A caller of twheel_cancel_sync(),
- *	twheel_stop() or twheel_destroy() holds no mutex that a callback takes
+ *	a time, so one that sleeps delays the others. A caller that waits, as by
+ *	twheel_cancel_sync() or twheel_destroy(), holds no mutex that a callback takes
  */
 enum twheel_context {
 	TWHEEL_CONTEXT_SOFTIRQ,
@@ -149,7 +149,7 @@ enum twheel_context {
 
 /**
  * struct twheel_config - how to make a wheel; zeros are defaults
- * @name: shown in messages and traces; copied
+ * @name: shown in messages and traces; copied, of any length. NULL: "unnamed"
  * @data: what twheel_data() returns
  * @clock: one of enum twheel_clock
  * @tick_ns: the tick, %TWHEEL_TICK_MIN to %TWHEEL_TICK_MAX;
@@ -213,8 +213,9 @@ int twheel_destroy(struct twheel *wheel);
  * Context:
  * * the wheel's, see &enum twheel_context. No lock is held that another call needs. It may wait
  *   for another timer's callback, if that does not wait for this one
- * * may arm, cancel, modify or free any timer, @timer included. One that it arms for the past
- *   waits for another pass, or on a virtual clock for twheel_advance(), unless it was due already
+ * * may arm, cancel or modify any timer, @timer included, and free @timer. One that it arms for
+ *   the past waits for another pass, or on a virtual clock for twheel_advance(), unless it was due
+ *   already
  * * callbacks of one timer never overlap, whoever arms it
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
@@ -410,7 +411,7 @@ static inline int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_n
  * twheel_arm_range_at() - arm a timer that may be a little late
  * @timer: the timer
  * @deadline_ns: the earliest instant
- * @slack_ns: by how much it may be later, beyond the tick
+ * @slack_ns: by how much it may be later, beyond the tick; any
  *
  * The wheel picks an instant within the range that many timers will share, and
  * that needs few wake-ups. The timer's deadline is then that instant.
@@ -428,7 +429,7 @@ static inline int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_n
  * twheel_arm_range() - twheel_arm_range_at() for a delay from now
  * @timer: the timer
  * @delay_ns: the shortest delay
- * @slack_ns: by how much it may be longer, beyond the tick
+ * @slack_ns: by how much it may be longer, beyond the tick; any
  *
  * Return:
  * * as twheel_arm()

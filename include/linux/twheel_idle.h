@@ -82,7 +82,8 @@ static inline bool __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns)
  * Return:
  * * 0 - started
  * * 1 - it was started already: the timeout begins anew
- * * -EINVAL - @timeout_ns out of range, a wheel whose clock can be set, or never initialised
+ * * -EINVAL - @timeout_ns out of range, a wheel whose clock can be set, no function, or never
+ *   initialised
  * * -ESHUTDOWN - shut down, or the wheel is stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
  */

@@ -253,7 +253,7 @@ static noinline int arm_any(struct twheel_timer *timer, s64 word, enum tw_arm_wh
 /**
  * twheel_arm_at() - arm a timer for a deadline
  * @timer: the timer
- * @deadline_ns: when, on the wheel's clock
+ * @deadline_ns: when, on the wheel's clock; a later one than %TWHEEL_NEVER counts as that
  *
  * The timer fires on the first tick boundary at or after its deadline. A deadline in
  * the past is no exception: it may still have to wait for its tick boundary, for less
@@ -262,14 +262,14 @@ static noinline int arm_any(struct twheel_timer *timer, s64 word, enum tw_arm_wh
  *
  * A timer that is pending already gets the new deadline, nearer or later, whatever the limit.
  * Where it is not pending, and the wheel has no limit, this fails only if the timer was shut
- * down, or the wheel stopped.
+ * down or cannot be armed at all, or the wheel stopped.
  *
  * Return:
  * * 0 - the timer was not pending, and is now
  * * 1 - it was pending, and has the new deadline
  * * -ESHUTDOWN - the timer has been shut down, or the wheel stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending, and this one is not
- * * -EINVAL - the timer was never initialised
+ * * -EINVAL - the timer was never initialised, or has no function
  */
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 {
@@ -300,7 +300,8 @@ TW_EXPORT(twheel_arm_at);
 /**
  * twheel_arm() - arm a timer for a delay from now
  * @timer: the timer
- * @delay_ns: how long. A delay of 0 ends at the next tick boundary, or now if this is one
+ * @delay_ns: how long, and at most until %TWHEEL_NEVER. A delay of 0 ends at the next tick
+ *	boundary, or now if this is one
  *
  * Return:
  * * as twheel_arm_at()
