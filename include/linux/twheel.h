@@ -4,9 +4,9 @@
  *
  * The system wheel is always there, as system_wq is for work: a base a CPU, in softirq, with a tick
  * of 1 ms. Its clock is CLOCK_MONOTONIC, as of ktime_get_ns(). A timer without a wheel belongs to
- * it. It fires near the CPU that armed it: while that one sleeps, on another. Make a wheel of your own
- * for another clock, tick or context, for a limit, or for its own figures. Callbacks that need the
- * CPU of their timer need one with &twheel_config.percpu.
+ * it. It fires near the CPU that armed it: while that one sleeps, on another. Make a wheel of your
+ * own for another clock, tick or context, for a limit, or for its own figures. Callbacks that need
+ * the CPU of their timer need one with &twheel_config.percpu.
  *
  * Take a wheel where there are thousands to millions of timeouts, and most are cancelled or
  * extended before they expire. Idle connections, flows, leases and retransmissions are such. Take

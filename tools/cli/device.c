@@ -25,7 +25,7 @@ static const char *open_advice(int error)
 	case EACCES:
 		return "Only root and the device's group may open it: try sudo";
 	case EPERM:
-		return "A cgroup or a security module forbids it: let the container or unit have it";
+		return "A cgroup or a security module forbids it, as to a container or unit";
 	case EINVAL:
 	case ERANGE:
 		return "'twheel info' prints the limits";
