@@ -7,6 +7,9 @@ VERSION := 1.0.0
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 PREFIX ?= /usr/local
+ifneq ($(word 2,x$(DESTDIR)$(PREFIX)$(INSTALL_MOD_PATH)),)
+$(error twheel: DESTDIR, PREFIX and INSTALL_MOD_PATH may not have spaces)
+endif
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules install modules_install uninstall modules_uninstall tools tools_install \
@@ -77,7 +80,8 @@ modules_clean:
 		$(MAKE) -C $(KDIR) M=$(CURDIR) clean; fi
 
 clean: modules_clean
-	$(MAKE) -C tools clean
+	@# DKMS has the module alone.
+	$(if $(wildcard tools/Makefile),$(MAKE) -C tools clean)
 
 distclean: clean
 	rm -rf $(CURDIR)/.cache
