@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Checks that functions that the documents and their pictures name exist, and files of for.sh"""
+"""Checks that functions that the documents, their pictures and the manual pages name exist, numbers
+of ioctls, and files of for.sh"""
 import pathlib
 import re
 import sys
@@ -36,6 +37,24 @@ def missing_names():
             yield f"{path.relative_to(ROOT)}: there is no function {name}()"
 
 
+def missing_calls():
+    """Names in the manual pages that no source has. Those of C libraries have a page of their own."""
+    asio = (ROOT / "tools/lib/twheel/asio.hpp").read_text()
+    known = set(re.findall(r"\btwheel_\w+\b", text_of("include", "tools/lib") + asio))
+    for page in sorted((ROOT / "tools/man").glob("*.[1-9]")):
+        for name in sorted(set(re.findall(r"^\.F[no] (twheel_\w+)", page.read_text(), re.M)) - known):
+            yield f"{page.relative_to(ROOT)}: there is no function {name}()"
+
+
+def wrong_numbers():
+    """Numbers of ioctls in the documents that are not those of the ABI"""
+    abi = dict(re.findall(r"^(TWHEEL_IOC_\w+) (\w+)$", (ROOT / "tools/lib/abi.txt").read_text(), re.M))
+    for path in sorted(HERE.glob("*.md")):
+        for name, number in re.findall(r"`(TWHEEL_IOC_\w+)`[^|\n]*\| (0x\w+)", path.read_text()):
+            if abi[name] != number:
+                yield f"{path.relative_to(ROOT)}: {name} is {abi[name]}, not {number}"
+
+
 def missing_files():
     """Patterns of the table in for.sh that no file has"""
     table = (ROOT / "tools/test/for.sh").read_text().split("<< 'END'\n")[1].split("\nEND\n")[0]
@@ -46,7 +65,7 @@ def missing_files():
 
 
 def main():
-    problems = [*missing_names(), *missing_files()]
+    problems = [*missing_names(), *missing_calls(), *wrong_numbers(), *missing_files()]
     print("\n".join(problems), end="\n" if problems else "")
     sys.exit(bool(problems))
 

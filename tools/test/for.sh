@@ -84,7 +84,9 @@ include/uapi/*
 	make style CHECKS="abi headers"
 	refuse_test setup_test op_test ops_test read_test map_test tool_test
 	make fuzz
-include/twheel.mk debian/* dkms.conf tools/packaging/dkms/* tools/packaging/udev/*
+Makefile
+	make check
+include/twheel.mk Makefile debian/* dkms.conf tools/packaging/dkms/* tools/packaging/udev/*
 	make packages
 tools/lib/* tools/python/*
 	make library
@@ -228,6 +230,7 @@ while IFS= read -r file; do
 	done < <(needs "$file"; itself "$file")
 done < <(find "${files[@]}" -type f)
 
+[ ${#commands[@]} != 0 ] || echo "# no command but make style"
 for command in "${commands[@]}"; do
 	if [ "$command" = tests ]; then
 		# All of them are run, or these.

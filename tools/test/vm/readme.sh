@@ -25,6 +25,10 @@ run_logged "$out/user.log" "compiling the README's userspace example" \
 	"${COMPILER[@]}" -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
 	-I"$ROOT/include/uapi" -o "$out/user" "$out/user.c"
 
+run_logged "$out/process.log" "compiling the README's example of a process wheel" \
+	"${COMPILER[@]}" -Wall -Wextra -Werror -I"$ROOT/include/uapi" -I"$ROOT/tools/lib" -c \
+	-o "$out/process.o" "$SCRATCH/readme/program/process.c"
+
 # Of the documents each block by itself, OUT/doc/NAME-NUMBER.c: they need not fit together.
 rm -rf "$out/doc"
 mkdir -p "$out/doc"

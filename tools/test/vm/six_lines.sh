@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # six_lines.sh FOLDER: the module and the programs that a reader of the README would make.
 # FOLDER/module has its kernel example, and the Makefile of module.md, which include/twheel.mk
-# shows as well. FOLDER/program has its userspace example, and a program that uses the library.
+# shows as well. FOLDER/program has its other two examples, and a program that uses the library.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -21,7 +21,7 @@ block() {
 
 block "packages: Makefile" tools/doc/module.md > "$out/module/Makefile"
 [ -s "$out/module/Makefile" ] || die "module.md shows no Makefile"
-for kind in kernel userspace; do
+for kind in kernel userspace process; do
 	[ -n "$(block "check: $kind" README.md)" ] || die "the README has no $kind example"
 done
 sed -n 's/^#\t//p; s/^#$//p' "$ROOT/include/twheel.mk" | sed '1d; $d' |
@@ -46,6 +46,15 @@ sed -i 's/mine\.o/six_lines.o/' "$out/module/Makefile"
 	block "check: userspace" README.md
 	printf 'return 0;\n}\n'
 } > "$out/program/device.c"
+{
+	printf '#include <errno.h>\n#include <twheel.h>\n'
+	printf 'struct connection { struct twheel_timer idle; };\n'
+	printf 'static void connection_idle(struct twheel_timer *timer) { (void)timer; }\n'
+	printf 'void connection_run(struct connection *c);\n'
+	printf 'void connection_run(struct connection *c)\n{\nint ret;\n'
+	block "check: process" README.md
+	printf '}\n'
+} > "$out/program/process.c"
 cat > "$out/program/library.c" <<'END'
 #include <err.h>
 #include <stdio.h>
