@@ -52,7 +52,7 @@ static inline int tw_node_start(struct tw_wheel *w, struct twheel_node *node, s6
 
 	if (unlikely(ret))
 		return ret;
-	/* Only the holder of the lock writes a word that is no deadline. */
+	/* Without the lock, a word that is no deadline is only shut down, if it is zero. */
 	atomic64_set(&node->word, word);
 	tw_node_place(w, node, word, TW_TIMER_STARTED);
 	return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* twheel: timeouts of /dev/twheel from the command line. */
+/* twheel: timeouts, guards and figures of wheels, from the command line. */
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
