@@ -68,6 +68,17 @@ dies() {
 	done
 }
 
+# Without cells, the guard acts itself.
+if ! twheel info | grep -q '^Features:.* cells'; then
+	wants 124 "lease 'main' ran out" hangs guarded hang && wants 3 '' feeds sh -c 'exit 3'
+	result $? ends_as_the_command
+	skip "this kernel has no cells" feeding_keeps leases_are_closed what_hangs_is_acted_upon \
+		it_is_process_1 the_first_feed_may_take_longer the_lease_is_named \
+		a_child_does_not_feed the_rest_is_killed stray_writes_act the_guard_is_killed \
+		the_guard_is_stopped all_is_frozen nothing_is_done_at_the_end \
+		what_is_done_is_counted without_permission without_such_a_grace without_the_device
+fi
+
 # counts PID KEY: what fdinfo has of the file of a guard
 counts() {
 	sed -n "s/^$2:[^0-9]*//p" /proc/"$1"/fdinfo/* | head -n 1
