@@ -218,7 +218,7 @@ static u64 deadline_after(const struct books *books, u64 delay)
 	return delay > TWHEEL_NEVER - now ? TWHEEL_NEVER : now + delay;
 }
 
-/* For a deadline or, if @relative, after a delay. That counts from when the call reads the clock. */
+/* For a deadline or, if @relative, after a delay from when the call reads the clock. */
 static int ledger_call_arm(struct twheel_timer *timer, bool relative, u64 time, u64 slack,
 			   u32 dice)
 {

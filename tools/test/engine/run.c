@@ -101,11 +101,11 @@ static void torn_list_is_seen(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, run_torn(), 0);
 }
 
-/* So is the timer that is cancelled, cascaded or due. */
+/* So is the timer that is cancelled, due, or taken out of the wheel. */
 static void torn_timer_is_seen(struct kunit *test)
 {
 	unsigned int slice = RIG_SLICE;
-	struct hlist_node *links[3];
+	struct hlist_node *links[3], *other;
 	struct rig rig;
 	int i;
 
@@ -118,24 +118,65 @@ static void torn_timer_is_seen(struct kunit *test)
 	links[0]->next = NULL;
 	rig_del(&rig, 1);
 	KUNIT_EXPECT_EQ(test, run_torn(), 1);
-	/* The cascade takes the last one first, and sees that when it moves that one. */
-	links[0]->pprev = NULL;
 	tw_wheel_begin_round(&rig.w, true);
 	while (tw_wheel_advance(&rig.w, 40, &slice) != TW_ADVANCE_DUE)
 		;
-	KUNIT_EXPECT_GT(test, run_torn(), 0);
 	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(&rig.w), &rig.timers[0].node);
 	KUNIT_EXPECT_EQ(test, run_torn(), 0);
-	links[0]->pprev = NULL;
+	other = links[0];
+	links[0]->pprev = &other;
 	tw_wheel_due(&rig.w);
 	KUNIT_EXPECT_EQ(test, run_torn(), 1);
+	/* What points to it is asked of the list, and not of the timer. */
+	tw_wheel_evict(&rig.w);
+	KUNIT_EXPECT_EQ(test, run_torn(), 1);
 	rig_exit(&rig);
+}
+
+/* Two buckets that cascade have so many timers each: too many to be only peeked at. */
+#define RUN_CROWD	12
+
+/* How often a cascade sees that what is before one timer of a bucket does not point to it. */
+static unsigned int run_torn_cascade(struct kunit *test, unsigned int timer, bool look)
+{
+	unsigned int slice = RIG_SLICE, i;
+	struct rig rig;
+
+	rig_init(&rig, test, "torn cascade", 1, 16, 0, 2 * RUN_CROWD);
+	for (i = 0; i < 2 * RUN_CROWD; i++)
+		rig_add(&rig, i, 976 + i / RUN_CROWD * 16);
+	rig.w.look = look ? rig_look : NULL;
+	KUNIT_EXPECT_EQ(test, run_torn(), 0);
+	rig.timers[timer - 1].node.link.next = NULL;
+	tw_wheel_begin_round(&rig.w, true);
+	while (tw_wheel_advance(&rig.w, 970, &slice) != TW_ADVANCE_DONE ||
+	       !tw_wheel_drain_ahead(&rig.w, &slice))
+		;
+	/* The host is asked about one bucket at a time. */
+	for (i = 61; i < (look ? 62 : 63); i++)
+		KUNIT_EXPECT_FALSE(test, test_bit(tw_wheel_index(&rig.w, 1, i),
+						  rig.w.buckets.occupied));
+	rig_exit(&rig);
+	return run_torn();
+}
+
+/* So are the last timer of each, and one that comes up in between; twice if the host is asked. */
+static void torn_cascade_is_seen(struct kunit *test)
+{
+	unsigned int timer;
+
+	for (timer = 1; timer < RUN_CROWD; timer++) {
+		KUNIT_EXPECT_EQ(test, run_torn_cascade(test, timer, false), 1);
+		KUNIT_EXPECT_EQ(test, run_torn_cascade(test, RUN_CROWD + timer, false), 1);
+		KUNIT_EXPECT_EQ(test, run_torn_cascade(test, timer, true), 2);
+	}
 }
 
 static struct kunit_case program_cases[] = {
 	KUNIT_CASE(memory_runs_out),
 	KUNIT_CASE(torn_list_is_seen),
 	KUNIT_CASE(torn_timer_is_seen),
+	KUNIT_CASE(torn_cascade_is_seen),
 	KUNIT_CASE(games_at_random),
 	{ }
 };
