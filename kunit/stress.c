@@ -47,16 +47,28 @@ void stress_begin(struct kunit *test, struct stress *stress,
 	crew_start(test, &stress->crew, 2, bound, stress_thread, stress);
 }
 
+/* Whether a callback has run. */
+static bool stress_has_fired(const struct stress *stress)
+{
+	struct twheel_stats stats;
+
+	twheel_get_stats(stress->books.wheel, &stats);
+	return stats.fired;
+}
+
 void stress_end(struct kunit *test, struct stress *stress, bool stop_amidst)
 {
 	struct books *books = &stress->books;
 	struct books_sum sum;
 	unsigned int i;
 
-	if (stop_amidst)
+	if (stop_amidst) {
 		msleep(100);
-	else
+		/* On a busy machine, that is not enough for the first callback. */
+		KUNIT_EXPECT_TRUE(test, await(stress_has_fired(stress)));
+	} else {
 		crew_wait(test, &stress->crew);
+	}
 	/* On a slow machine the threads may not have met the limit. */
 	if (books->config.max_pending && !stop_amidst)
 		books_fill(books);
