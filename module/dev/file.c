@@ -183,6 +183,11 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 	tw_due_init(file);
 	/* Pairs with tw_file_is_ready(). */
 	smp_store_release(&file->ready, true);
+	/* Tasks that wait since before: nothing comes for them. */
+	if (acts) {
+		wake_up_all(&file->watchers);
+		wake_up_all(&file->readers);
+	}
 	return 0;
 
 err_free_cells:
@@ -337,18 +342,12 @@ static void file_show_fdinfo(struct seq_file *seq, struct file *filp)
 }
 #endif /* CONFIG_PROC_FS */
 
-/* Whether the kernel takes the events itself. */
-static bool file_acts(const struct tw_file *file)
-{
-	return tw_file_is_ready(file) && file->act;
-}
-
 static ssize_t file_read(struct kiocb *iocb, struct iov_iter *to)
 {
 	bool wait = !(iocb->ki_filp->f_flags & O_NONBLOCK || iocb->ki_flags & IOCB_NOWAIT);
 	struct tw_file *file = iocb->ki_filp->private_data;
 
-	return file_acts(file) ? -EINVAL : tw_read(file, to, wait);
+	return tw_file_acts(file) ? -EINVAL : tw_read(file, to, wait);
 }
 
 static __poll_t file_poll(struct file *filp, poll_table *wait)
@@ -358,7 +357,7 @@ static __poll_t file_poll(struct file *filp, poll_table *wait)
 	__poll_t wants = poll_requested_events(wait);
 
 	/* As read() fails, at once. */
-	if (file_acts(file))
+	if (tw_file_acts(file))
 		return EPOLLERR;
 	/*
 	 * Queue first, then search: whatever comes between the two wakes this task. An exclusive
@@ -367,6 +366,9 @@ static __poll_t file_poll(struct file *filp, poll_table *wait)
 	 */
 	if (!(wants & EPOLLEXCLUSIVE) || wants & told)
 		poll_wait(filp, &file->watchers, wait);
+	/* Its setup may have woken the watchers before this one was queued. */
+	if (tw_file_acts(file))
+		return EPOLLERR;
 	return tw_due_poll(file) ? told : 0;
 }
 
@@ -450,7 +452,7 @@ static long file_ioctl_act(struct tw_file *file, void __user *arg, size_t size)
 
 	if (ret)
 		return ret;
-	return file_acts(file) ? tw_act_choose(file->act, &act) : -EINVAL;
+	return tw_file_acts(file) ? tw_act_choose(file->act, &act) : -EINVAL;
 }
 
 static long file_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)

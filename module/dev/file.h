@@ -137,6 +137,12 @@ static inline bool tw_file_is_ready(const struct tw_file *file)
 	return smp_load_acquire(&file->ready);
 }
 
+/* Whether the kernel takes the events itself. */
+static inline bool tw_file_acts(const struct tw_file *file)
+{
+	return tw_file_is_ready(file) && file->act;
+}
+
 /*
  * The cells of a file that is ready, or NULL. Where there are none, the compiler knows that, and
  * leaves out what is done with them.

@@ -433,7 +433,8 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 			 * found that nothing is due.
 			 */
 			ret = wait ? wait_event_interruptible_exclusive(file->readers,
-						READ_ONCE(file->marked_due)) : -EAGAIN;
+						READ_ONCE(file->marked_due) ||
+						tw_file_acts(file)) : -EAGAIN;
 			if (ret)
 				return ret;
 			/* A reader that was woken up passes the wake-up on. */

@@ -204,6 +204,34 @@ TEST(a_reader_was_there_before)
 	}
 }
 
+static void *poll_waits(void *fd)
+{
+	struct pollfd poll_in = { .fd = *(int *)fd, .events = POLLIN };
+
+	return (void *)(long)(poll(&poll_in, 1, -1) == 1 ? poll_in.revents : 0);
+}
+
+/* The setup itself tells those that wait: no timer has to come. */
+TEST(waits_end_with_the_setup)
+{
+	struct twheel_setup setup = { .flags = TWHEEL_SETUP_ACT };
+	enum { EACH = 3 };
+	int fd = dev_open_flags(0);
+	pthread_t threads[2 * EACH];
+	unsigned int i;
+	void *result;
+
+	for (i = 0; i < 2 * EACH; i++)
+		NEED(pthread_create(&threads[i], NULL, i < EACH ? reader_waits : poll_waits,
+				    &fd) == 0);
+	usleep(50000);
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	for (i = 0; i < 2 * EACH; i++) {
+		NEED(pthread_join(threads[i], &result) == 0);
+		CHECK_EQ((long)result, i < EACH ? EINVAL : POLLERR);
+	}
+}
+
 TEST(an_eventfd)
 {
 	int fd = act_open(TWHEEL_VIRTUAL), event = eventfd(0, 0), other;
