@@ -154,6 +154,9 @@ void acts_begin(void)
 
 	choices = 0;
 	gone = false;
+	/* The setup has woken the agent, which has found nothing. */
+	if (agent_work)
+		agent_work->queued = false;
 	no_work = true;
 	fates[FATE_ONCE].chosen[0] = true;
 	choose(FATE_ONCE, DEVICE_CHOICE, true);
