@@ -339,6 +339,8 @@ static void guard_wait(const struct guard *guard, uint64_t until)
 		{ .fd = guard->timer, .events = POLLIN },
 		{ .fd = guard->signals, .events = POLLIN },
 		{ .fd = guard->notify.notices[0], .events = POLLIN },
+		/* Read only once the command has ended. */
+		{ .fd = guard->group.main ? -1 : guard->group.events, .events = POLLPRI },
 	};
 
 	timerfd_settime(guard->timer, TFD_TIMER_ABSTIME, &when, NULL);

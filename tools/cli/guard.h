@@ -155,7 +155,11 @@ void group_join(struct group *group, pid_t main);
 /* Collect those that have ended. True if the command is one, with its status. */
 bool group_reap(struct group *group, int *status);
 
-bool group_empty(const struct group *group);
+/*
+ * Whether nothing of the command is left. A process that was waited for may still be in its control
+ * group: @events has POLLPRI when it has left, if this was called before.
+ */
+bool group_empty(struct group *group);
 
 /* Kill all that are seen. What comes of them meanwhile is seen by the next call. */
 void group_kill(const struct group *group);

@@ -183,19 +183,23 @@ bool group_reap(struct group *group, int *status)
 	return ended;
 }
 
-bool group_empty(const struct group *group)
+bool group_empty(struct group *group)
 {
 	siginfo_t info;
 	char text[256];
-	ssize_t length;
+	ssize_t length = 0;
 
-	if (!waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || errno != ECHILD)
-		return false;
-	if (group->events < 0)
-		return true;
-	length = pread(group->events, text, sizeof(text) - 1, 0);
+	/* Each time: then poll() tells of the next change. */
+	if (group->events >= 0)
+		length = pread(group->events, text, sizeof(text) - 1, 0);
+	/* Another process has removed the group. */
+	if (length < 0) {
+		close(group->events);
+		group->events = -1;
+	}
 	text[length > 0 ? length : 0] = '\0';
-	return !strstr(text, "populated 1");
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && errno == ECHILD &&
+	       !strstr(text, "populated 1");
 }
 
 void group_kill(const struct group *group)
