@@ -45,8 +45,8 @@ class Tree:
             return (self.path / "include" / match[1]).exists()
         if match := HAS.match(term):
             return not match[1]
-        if (match := DEFINED.match(term)) and match[2] == "__KERNEL__":
-            # Out of the tree, the engine compiles in programs as well.
+        if (match := DEFINED.match(term)) and match[2] in ("__KERNEL__", "__has_include"):
+            # Out of the tree, the engine compiles in programs as well, and sparse reads it.
             return not match[1]
         if (match := DEFINED.match(term)) and not KEPT.match(match[2]):
             return self.defines(match[2]) != bool(match[1])
