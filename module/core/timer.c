@@ -300,8 +300,7 @@ TW_EXPORT(twheel_arm_at);
 /**
  * twheel_arm() - arm a timer for a delay from now
  * @timer: the timer
- * @delay_ns: how long, and at most until %TWHEEL_NEVER. A delay of 0 ends at the next tick
- *	boundary, or now if this is one
+ * @delay_ns: how long, up to %TWHEEL_NEVER. 0 ends at the next tick boundary, or now on one
  *
  * Return:
  * * as twheel_arm_at()

@@ -183,7 +183,7 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 	tw_due_init(file);
 	/* Pairs with tw_file_is_ready(). */
 	smp_store_release(&file->ready, true);
-	/* Tasks that wait since before: nothing comes for them. */
+	/* Nothing comes for tasks that wait. They queue, then look: file_poll() and tw_read(). */
 	if (acts) {
 		wake_up_all(&file->watchers);
 		wake_up_all(&file->readers);

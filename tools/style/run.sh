@@ -88,13 +88,15 @@ check_kernel_doc() {
 	return $status
 }
 
-# Debian's kernel is without KUnit, whose symbols modpost does not find. KUnit's suites are declared where they are listed.
+# Debian's kernel is without KUnit, whose symbols modpost does not find. KUnit's suites are declared
+# where they are listed.
 check_sparse() {
 	stock_headers 6.1
 	# shellcheck disable=SC2154 # that sets it
 	mirror "$work/build" Kbuild module include kunit
 	make -C "$stock_headers" M="$work/build" C=2 W=1 -j"$(nproc)" \
-		CONFIG_KUNIT=m CONFIG_TWHEEL_KUNIT_TEST=m KBUILD_MODPOST_WARN=1 modules > "$work/sparse" 2>&1 ||
+		CONFIG_KUNIT=m CONFIG_TWHEEL_KUNIT_TEST=m KBUILD_MODPOST_WARN=1 \
+		modules > "$work/sparse" 2>&1 ||
 		{ tail -n 20 "$work/sparse"; return 1; }
 	grep -q '^  CHECK ' "$work/sparse" || { echo "it has not run"; return 1; }
 	! grep -E '(warning|error):' "$work/sparse" |
