@@ -347,7 +347,7 @@ static ssize_t file_read(struct kiocb *iocb, struct iov_iter *to)
 	bool wait = !(iocb->ki_filp->f_flags & O_NONBLOCK || iocb->ki_flags & IOCB_NOWAIT);
 	struct tw_file *file = iocb->ki_filp->private_data;
 
-	return tw_file_acts(file) ? -EINVAL : tw_read(file, to, wait);
+	return tw_read(file, to, wait);
 }
 
 static __poll_t file_poll(struct file *filp, poll_table *wait)
@@ -356,17 +356,14 @@ static __poll_t file_poll(struct file *filp, poll_table *wait)
 	struct tw_file *file = filp->private_data;
 	__poll_t wants = poll_requested_events(wait);
 
-	/* As read() fails, at once. */
-	if (tw_file_acts(file))
-		return EPOLLERR;
 	/*
-	 * Queue first, then search: whatever comes between the two wakes this task. An exclusive
+	 * Queue first, then look: whatever comes between the two wakes this task. An exclusive
 	 * watcher that asks for other events is never told. It would take wake-ups from those that
 	 * ask for these, and cannot change its mind, as other watchers can.
 	 */
 	if (!(wants & EPOLLEXCLUSIVE) || wants & told)
 		poll_wait(filp, &file->watchers, wait);
-	/* Its setup may have woken the watchers before this one was queued. */
+	/* As read() fails, at once. */
 	if (tw_file_acts(file))
 		return EPOLLERR;
 	return tw_due_poll(file) ? told : 0;
