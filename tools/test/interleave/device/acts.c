@@ -154,16 +154,18 @@ void acts_begin(void)
 
 	choices = 0;
 	gone = false;
+	no_work = true;
+	cpus_begin(DEVICE_AGENT, 0, agent_main);
+	if (scene->late)
+		return;
 	/* The setup has woken the agent, which has found nothing. */
 	if (agent_work)
 		agent_work->queued = false;
-	no_work = true;
 	fates[FATE_ONCE].chosen[0] = true;
 	choose(FATE_ONCE, DEVICE_CHOICE, true);
 	for (i = 0; i < DEVICE_OPS; i++)
 		choose(FATE_ARMED + i, FATE_ARMED + i, false);
 	choose(0, FATE_CELL, false);
-	cpus_begin(DEVICE_AGENT, 0, agent_main);
 }
 
 void acts_end(void)

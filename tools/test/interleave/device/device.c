@@ -8,6 +8,7 @@
  *  - poll() and a read() that does not block find what was due before they were called.
  *  - No event comes early, twice, after a cancellation, or never.
  *  - When all have ended, the wheel knows no cells.
+ *  - Nobody waits for a file that acts.
  *  - INFO tells the time of the clock that it names.
  *  - Alarms do not go off again and again without a reason.
  */
@@ -223,7 +224,7 @@ static __poll_t file_poll(poll_table *table)
 	return found;
 }
 
-static bool watch_poll(int number, bool first)
+static __poll_t watch_poll(int number, bool first)
 {
 	struct waiting *mine = &waiting[number];
 	poll_table table = { ._qproc = first ? watch_queue : NULL, ._key = mine->events };
@@ -232,7 +233,7 @@ static bool watch_poll(int number, bool first)
 	current->flags = scene->waiters[number].thread ? PF_KTHREAD : 0;
 	found = file_poll(&table);
 	current->flags = 0;
-	return found & mine->events;
+	return found & (mine->events | EPOLLERR);
 }
 
 static void watch_wait(int number)
@@ -255,6 +256,7 @@ static void watch_leave(int number)
 static void watch(int number, const struct waiter *waiter)
 {
 	struct waiting *mine = &waiting[number];
+	__poll_t found;
 
 	mine->events = waiter->events ?: EPOLLIN;
 	mine->exclusive = mine->events & EPOLLEXCLUSIVE;
@@ -263,15 +265,16 @@ static void watch(int number, const struct waiter *waiter)
 		mine->listed = true;
 	while (!over) {
 		watch_wait(number);
-		if (over || !watch_poll(number, false))
+		found = over ? 0 : watch_poll(number, false);
+		if (!found)
 			continue;
-		if (waiter->does != WAITER_READS)
+		if (waiter->does != WAITER_READS || found & EPOLLERR)
 			break;
 		mine->listed |= waiter->kind == WAITER_LEVEL;
 		while (waiter_read(number, false) > 0 && waiter->kind == WAITER_EDGE)
 			;
 	}
-	if (over || waiter->does == WAITER_DIES)
+	if (over || waiter->does == WAITER_DIES || scene->acts)
 		watch_leave(number);
 }
 
@@ -637,6 +640,8 @@ void device_rest(void)
 			next = min(next, fates[i].due);
 	for (i = 0; i < DEVICE_WAITERS; i++) {
 		sleepers += waiter_sleeps(i);
+		if (scene->acts && waiter_sleeps(i))
+			stub_fault("a task waits for a file that acts");
 		if (scene->waiters[i].does != WAITER_READS)
 			late = DEVICE_PATIENCE;
 	}

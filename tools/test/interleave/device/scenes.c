@@ -35,6 +35,8 @@ const struct device_scene device_scenes[] = {
 	  .late = true },
 	{ "device, set up and asked", { { .kind = WAITER_ASKS } }, .ops = 1, .from = OPS_SETUP,
 	  .late = true, .clock = TWHEEL_REALTIME },
+	{ "device, set up late to act", { READS, LEVEL }, .ops = 1, .from = OPS_SETUP,
+	  .acts = true, .late = true },
 	{ "device, a virtual clock", { READS, EDGE }, .ops = 2, .from = OPS_TIMER | OPS_VIRTUAL,
 	  .clock = TWHEEL_VIRTUAL },
 	{ "device, the wall clock", { READS_ONCE, READS }, .ops = 1, .from = OPS_TIMER,
