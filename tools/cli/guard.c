@@ -71,7 +71,7 @@ struct guard {
 	void (*pipe)(int signal);
 
 	bool triggered;		/* it has asked to be acted upon */
-	bool refused;		/* it has asked for a timeout that is too short */
+	bool refused;		/* it has asked for a timeout that it cannot have */
 	pid_t command;		/* its number, also when it has ended */
 	int status;		/* of the command, once it has ended */
 	char why[192];		/* it was acted upon; empty: it was not */
@@ -482,7 +482,7 @@ static void guard_tell(struct guard *guard)
 		warnx(guard->signal == SIGKILL ? "all that was left is killed" :
 		      "after the grace all that was left was killed");
 	if (guard->refused)
-		warnx("WATCHDOG_USEC was shorter than --timeout, and was not taken");
+		warnx("WATCHDOG_USEC was not from --timeout to 50 days, and was not taken");
 	if (guard->notify.lost)
 		warnx("%llu messages for NOTIFY_SOCKET are lost",
 		      (unsigned long long)guard->notify.lost);

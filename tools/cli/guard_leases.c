@@ -148,10 +148,31 @@ static void lease_bound_main(struct leases *leases, uint64_t most_ns)
 	kernel_choose(&leases->kernel, 0, most_ns);
 }
 
+/* How long after @now the deadline in a word is. */
+static int64_t lease_ahead(const struct leases *leases, uint64_t word, uint64_t now)
+{
+	return twheel_guard_ahead(word, leases->main.base_ns, now);
+}
+
 /*
- * The main lease has a timeout from now on. A feed may make this deadline an earlier one. It has
- * run out if it is not pending any more.
+ * Whether the main lease is not to be armed anew: it has run out, as is final with boottime before
+ * the guard has seen it, or its first feed may take longer still.
  */
+static bool lease_main_stays(const struct leases *leases, __u64 word, __u64 tick,
+			     uint64_t timeout_ns)
+{
+	const struct lease *main = &leases->known[0];
+
+	if (!main->owner)
+		return false;
+	if (!twheel_guard_is_pending(word) ||
+	    (leases->clock == TWHEEL_BOOTTIME && twheel_guard_is_over(word, tick, timeout_ns)))
+		return true;
+	return !main->fed && twheel_cell_generation(word) == TWHEEL_GUARD_START &&
+	       lease_ahead(leases, word, clock_now(leases->clock)) > (int64_t)timeout_ns;
+}
+
+/* The main lease has a timeout from now on. A feed may make this deadline an earlier one. */
 static void lease_arm_main(struct leases *leases, uint64_t timeout_ns)
 {
 	struct lease *main = &leases->known[0];
@@ -161,11 +182,12 @@ static void lease_arm_main(struct leases *leases, uint64_t timeout_ns)
 	tick = twheel_guard_lease_tick(&leases->main, timeout_ns);
 	word = lease_word(leases, 0);
 	do {
-		if (main->owner && !twheel_guard_is_pending(word))
+		if (lease_main_stays(leases, word, tick, timeout_ns))
 			return;
 	} while (!twheel_guard_replace(leases->main.cell, &word,
 				       twheel_cell_word(TWHEEL_GUARD_START, TWHEEL_CELL_PENDING,
 							tick)));
+	main->fed |= twheel_cell_generation(word) == TWHEEL_GUARD_FED;
 	twheel_guard_submit(leases->kernel.fd, 0);
 }
 
@@ -231,12 +253,6 @@ static uint64_t lease_owner(const struct twheel_guard_slot *slot)
 	return owner ? owner : OWNER_NOBODY;
 }
 
-/* How long after @now the deadline in a word is. */
-static int64_t lease_ahead(const struct leases *leases, uint64_t word, uint64_t now)
-{
-	return twheel_guard_ahead(word, leases->main.base_ns, now);
-}
-
 /* When that is: a stray word may say any time, also one before the clock began. */
 static uint64_t lease_time(uint64_t now, int64_t ahead)
 {
@@ -253,60 +269,82 @@ static bool lease_has_deadline(const struct leases *leases, uint64_t word)
 	       (leases_have_kernel(leases) && twheel_cell_state(word) == TWHEEL_CELL_FIRED);
 }
 
+/* What a slot and its cell say. */
+struct seen {
+	uint64_t owner;
+	uint64_t timeout_ns;
+	uint64_t word;
+	char name[TWHEEL_GUARD_NAME_MAX + 1];
+};
+
+/* Returns false if the slot is opened or closed meanwhile. */
+static bool lease_see(const struct leases *leases, uint32_t i, struct seen *seen)
+{
+	const struct twheel_guard_slot *slot = &leases->memory->slots[i];
+
+	seen->owner = lease_owner(slot);
+	seen->word = lease_word(leases, i);
+	seen->timeout_ns = __atomic_load_n(&slot->timeout_ns, __ATOMIC_RELAXED);
+	memcpy(seen->name, slot->name, sizeof(seen->name));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return seen->owner == lease_owner(slot);
+}
+
+/* Whether the slot was opened again since the lease that is known. That is counted, modulo 2^32. */
+static bool lease_is_later(const struct lease *lease, const struct seen *seen)
+{
+	return (int32_t)((seen->owner >> 32) - (lease->owner >> 32)) > 0;
+}
+
 /*
  * Whether a word is what closing a lease leaves: its deadline is no earlier than the last one. Of
- * a lease that was not seen before, any deadline is right that a feed can have written by now.
+ * a lease that was not seen before, any deadline is right that a feed can have written by now. One
+ * that has the slot of a lease that was seen has left the timeout as it was. Else something has
+ * written over the slot.
  */
-static bool lease_is_closed(const struct leases *leases, const struct lease *lease, uint64_t word)
+static bool lease_is_closed(const struct leases *leases, const struct lease *lease,
+			    const struct seen *seen)
 {
+	bool known = lease->owner && !lease_is_later(lease, seen);
 	uint64_t now = clock_now(leases->clock);
-	uint64_t earliest_ns = lease->owner ? lease->fed_ns : 0;
+	uint64_t earliest_ns = known ? lease->fed_ns : 0;
 	uint64_t longest_ns = lease->owner ? lease->timeout_ns : TWHEEL_GUARD_TIMEOUT_MAX;
-	int64_t ahead = lease_ahead(leases, twheel_cell_cancelled(word), now);
+	int64_t ahead = lease_ahead(leases, twheel_cell_cancelled(seen->word), now);
 
-	return twheel_cell_state(word) == TWHEEL_CELL_CANCELLED && !(word & 1) &&
+	return twheel_cell_state(seen->word) == TWHEEL_CELL_CANCELLED && !(seen->word & 1) &&
+	       (known || !lease->owner || seen->timeout_ns == lease->timeout_ns) &&
 	       (int64_t)(now + ahead - earliest_ns) >= 0 &&
 	       ahead <= (int64_t)(longest_ns + TWHEEL_GUARD_TICK);
 }
 
 /*
- * Whether a lease was closed since the last look, and its slot opened again. That is counted. Else
- * something has written over the slot.
+ * Whether a lease was closed since the last look, and its slot opened again. Else something has
+ * written over the slot.
  */
 static bool lease_is_reopened(const struct leases *leases, const struct lease *lease,
-			      uint64_t owner, uint64_t timeout_ns, uint64_t word)
+			      const struct seen *seen)
 {
-	int64_t ahead = lease_ahead(leases, word, clock_now(leases->clock));
+	int64_t ahead = lease_ahead(leases, seen->word, clock_now(leases->clock));
 
-	return (uint32_t)owner && owner >> 32 > lease->owner >> 32 &&
-	       timeout_ns >= leases->timeout_ns && timeout_ns <= TWHEEL_GUARD_TIMEOUT_MAX &&
-	       twheel_guard_is_pending(word) && ahead <= (int64_t)(timeout_ns + TWHEEL_GUARD_TICK);
+	return (uint32_t)seen->owner && lease_is_later(lease, seen) &&
+	       seen->timeout_ns >= leases->timeout_ns &&
+	       seen->timeout_ns <= TWHEEL_GUARD_TIMEOUT_MAX &&
+	       twheel_guard_is_pending(seen->word) &&
+	       ahead <= (int64_t)(seen->timeout_ns + TWHEEL_GUARD_TICK);
 }
 
-/* The word of a lease, and what that is about if it is not known. False: it changes just now. */
-static bool lease_read(const struct leases *leases, uint32_t i, struct lease *lease, uint64_t *word)
+/* A lease that is open. What it is about, if it is not known. */
+static void lease_meet(const struct leases *leases, uint32_t i, struct lease *lease,
+		       const struct seen *seen)
 {
-	const struct twheel_guard_slot *slot = &leases->memory->slots[i];
-	uint64_t owner = lease_owner(slot), timeout_ns;
-	char name[TWHEEL_GUARD_NAME_MAX + 1];
-
-	*word = lease_word(leases, i);
-	/* The main one is the guard's own. */
-	if (!i || lease_is_closed(leases, lease, *word) || owner == lease->owner)
-		return true;
-	timeout_ns = __atomic_load_n(&slot->timeout_ns, __ATOMIC_RELAXED);
-	memcpy(name, slot->name, sizeof(name));
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (owner != lease_owner(slot))
-		return false;
-	if (lease->owner && !lease_is_reopened(leases, lease, owner, timeout_ns, *word))
-		return true;
-	lease_learn(leases, lease, owner, timeout_ns);
-	lease_copy_name(lease, name);
+	if (seen->owner == lease->owner ||
+	    (lease->owner && !lease_is_reopened(leases, lease, seen)))
+		return;
+	lease_learn(leases, lease, seen->owner, seen->timeout_ns);
+	lease_copy_name(lease, seen->name);
 	/* Once it has run out, another choice would stop what is to come. */
-	if (twheel_cell_state(*word) != TWHEEL_CELL_FIRED)
+	if (twheel_cell_state(seen->word) != TWHEEL_CELL_FIRED)
 		kernel_choose(&leases->kernel, i, lease->timeout_ns);
-	return true;
 }
 
 /* A lease was closed. A longer one may have its slot, once the kernel has no bound for it. */
@@ -331,21 +369,26 @@ static bool lease_look(struct leases *leases, uint32_t i, uint64_t *word)
 	struct lease *lease = &leases->known[i];
 	unsigned int reads = 0;
 	uint64_t now, fed_ns;
+	struct seen seen;
 	int64_t ahead;
 
-	while (!lease_read(leases, i, lease, word) && ++reads < READS_MOST)
+	/* The main one is the guard's own. */
+	while (!lease_see(leases, i, &seen) && i && ++reads < READS_MOST)
 		;
-	if (i && lease_is_closed(leases, lease, *word)) {
+	*word = seen.word;
+	if (i && lease_is_closed(leases, lease, &seen)) {
 		lease->owner = 0;
 		lease_leave(leases, i);
 		return false;
 	}
+	if (i && reads < READS_MOST)
+		lease_meet(leases, i, lease, &seen);
 	/* After the word, so that a feed meanwhile is not beyond it. */
 	now = clock_now(leases->clock);
 	ahead = lease_ahead(leases, *word, now);
 	fed_ns = lease_time(now, ahead);
 	if (reads == READS_MOST) {
-		lease_learn(leases, lease, OWNER_NOBODY, leases->timeout_ns);
+		lease_learn(leases, lease, OWNER_NOBODY, seen.timeout_ns);
 		lease->deadline_ns = now + leases->timeout_ns;
 	} else if (lease_has_deadline(leases, *word) && fed_ns > lease->fed_ns &&
 		   ahead <= (int64_t)(lease->timeout_ns + TWHEEL_GUARD_TICK)) {

@@ -118,8 +118,10 @@ static bool notice_take(struct notice *notice, const char *line)
 		notice->feed = true;
 	else if (!strcmp(line, "WATCHDOG=trigger"))
 		notice->trigger = true;
-	else if (sscanf(line, "WATCHDOG_USEC=%llu%c", &usec, &end) == 1)
+	else if (sscanf(line, "WATCHDOG_USEC=%llu%c", &usec, &end) == 1 && usec)
 		notice->timeout_ns = usec < INT64_MAX / 2000 ? usec * 1000 : INT64_MAX;
+	else if (!strncmp(line, "WATCHDOG_USEC=", 14))
+		notice->timeout_ns = INT64_MAX;
 	else
 		return !strncmp(line, "MAINPID", 7) || !strncmp(line, "WATCHDOG", 8);
 	return true;

@@ -290,10 +290,15 @@ static inline uint64_t twheel_guard_now(clockid_t clock)
 	return TWHEEL_CAST(uint64_t, ts.tv_sec) * 1000000000 + TWHEEL_CAST(uint64_t, ts.tv_nsec);
 }
 
-/* Private: whether this process may touch the lease: a child of a fork() has not even the cells. */
-static inline int twheel_guard_lease_has(const struct twheel_guard_lease *lease)
+/*
+ * Private: the cell of a lease, if it is open, and this process may touch it: a child of a fork()
+ * has not even the cells. It is read once, as another thread may close the lease.
+ */
+static inline struct twheel_cell *twheel_guard_lease_cell(const struct twheel_guard_lease *lease)
 {
-	return lease->cell && __atomic_load_n(lease->opener, __ATOMIC_RELAXED);
+	struct twheel_cell *cell = __atomic_load_n(&lease->cell, __ATOMIC_RELAXED);
+
+	return cell && __atomic_load_n(lease->opener, __ATOMIC_RELAXED) ? cell : TWHEEL_NULL;
 }
 
 /* Private: for how long a feed counts now. */
@@ -372,11 +377,11 @@ static inline int twheel_guard_claim(struct twheel_guard_slot *slot, uint64_t ti
 /** twheel_guard_lease_close() - end the watch over it; what it was for need not live any more */
 static inline void twheel_guard_lease_close(struct twheel_guard_lease *lease)
 {
-	struct twheel_cell *cell = lease->cell;
+	struct twheel_cell *cell = twheel_guard_lease_cell(lease);
 	uint64_t owner;
 	__u64 word;
 
-	if (twheel_guard_lease_has(lease)) {
+	if (cell) {
 		word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
 		while (twheel_guard_is_pending(word) &&
 		       !twheel_guard_replace(cell, &word, twheel_cell_cancelled(word)))
@@ -385,8 +390,8 @@ static inline void twheel_guard_lease_close(struct twheel_guard_lease *lease)
 		__atomic_store_n(&lease->slot->owner, owner & ~0xffffffffULL, __ATOMIC_RELEASE);
 	}
 	if (lease->cell)
-		lease->device = -1;
-	lease->cell = TWHEEL_NULL;
+		__atomic_store_n(&lease->device, -1, __ATOMIC_RELAXED);
+	__atomic_store_n(&lease->cell, TWHEEL_NULL, __ATOMIC_RELEASE);
 }
 
 /*
@@ -416,7 +421,7 @@ static inline int twheel_guard_lease_open(const struct twheel_guard *guard,
 	if (!memory)
 		return lease->device ? -EBADF : 0;
 	lease->device = -1;
-	if (!twheel_guard_lease_has(&guard->main))
+	if (!twheel_guard_lease_cell(&guard->main))
 		return -ECHILD;
 	if (!length || length > TWHEEL_GUARD_NAME_MAX || timeout_ns > TWHEEL_GUARD_TIMEOUT_MAX ||
 	    timeout_ns < memory->timeout_ns)
@@ -450,12 +455,13 @@ static inline int twheel_guard_is_over(__u64 word, __u64 tick, uint64_t timeout_
 /** twheel_guard_lease_feed() - the timeout counts from now, unless the lease has run out */
 static inline void twheel_guard_lease_feed(const struct twheel_guard_lease *lease)
 {
+	struct twheel_cell *cell = twheel_guard_lease_cell(lease);
 	__u64 word, tick, next;
 	uint64_t timeout_ns;
 
-	if (!twheel_guard_lease_has(lease))
+	if (!cell)
 		return;
-	word = __atomic_load_n(&lease->cell->word, __ATOMIC_SEQ_CST);
+	word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
 	do {
 		if (!twheel_guard_is_pending(word))
 			return;
@@ -470,7 +476,7 @@ static inline void twheel_guard_lease_feed(const struct twheel_guard_lease *leas
 		/* Others rely on the end of such a lease, whether or not the guard has seen it. */
 		if (lease->clock == CLOCK_BOOTTIME && twheel_guard_is_over(word, tick, timeout_ns))
 			return;
-	} while (!twheel_guard_replace(lease->cell, &word, next));
+	} while (!twheel_guard_replace(cell, &word, next));
 	/* Only the main lease has such a word. */
 	if (twheel_cell_generation(word) == TWHEEL_GUARD_START)
 		twheel_guard_submit(lease->device, 0);
@@ -491,21 +497,22 @@ static inline int64_t twheel_guard_ahead(__u64 word, uint64_t base_ns, uint64_t 
 /*
  * twheel_guard_lease_left() - how long the lease still runs, in ns
  *
- * Who must not act without a lease asks before each act.
+ * A program that must not act without a lease asks before each act. Another thread may close the
+ * lease meanwhile.
  *
  * Return: 0 or less, if it has run out, or is closed, or is the parent's, or could not be opened,
- * or its first feed may take longer than its timeout; INT64_MAX without a guard.
+ * or its first feed may take longer than its timeout. INT64_MAX: there is no guard, or
+ * twheel_guard_open() gave -ENOENT, or the lease was never opened, and is all zeros.
  */
 static inline int64_t twheel_guard_lease_left(const struct twheel_guard_lease *lease)
 {
+	struct twheel_cell *cell = twheel_guard_lease_cell(lease);
 	int64_t left;
 	__u64 word;
 
-	if (!lease->cell && !lease->device)
-		return INT64_MAX;
-	if (!twheel_guard_lease_has(lease))
-		return 0;
-	word = __atomic_load_n(&lease->cell->word, __ATOMIC_SEQ_CST);
+	if (!cell)
+		return __atomic_load_n(&lease->device, __ATOMIC_RELAXED) ? 0 : INT64_MAX;
+	word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
 	/* Its tick may be that much after what was meant. */
 	left = twheel_guard_ahead(word, lease->base_ns + TWHEEL_GUARD_TICK - 1,
 				  twheel_guard_now(lease->clock));

@@ -106,6 +106,8 @@ def what_feeds_is_left_alone():
         ("--clock", "boottime", GUARDED, "feed", "5000"),
         # Leases are closed, and others opened in their places.
         (GUARDED, "closed", "3000"),
+        (GUARDED, "reused", "5000"),
+        (GUARDED, "asked"),
         (GUARDED, "refusals"),
         # The child of a fork that opens the guard itself.
         (GUARDED, "fork-opens", "5000"),
@@ -356,6 +358,8 @@ def a_pause_is_forgiven():
     ended(running[1], 124)
     # Nor does a feed help, if the command is the first to go on.
     run(124, "'main' ran out", *LONG, "--clock", "boottime", GUARDED, "late")
+    # Or another timeout. Where the guard has no priority, its thread may be the first.
+    ended(unprivileged(*LONG, "--clock", "boottime", GUARDED, "late", "1"), 124, "'main' ran out")
     run(0, "", *LONG, GUARDED, "late")
 
 
@@ -407,8 +411,13 @@ while time.monotonic() < end:
     # A longer timeout is taken, and a shorter one is not.
     ended(service(*SHORT, code="""
 say("WATCHDOG_USEC=90000000"); say("WATCHDOG=1"); time.sleep(1)"""), 0)
+    for usec in ("1000", "0", "soon", "-5", "8640000000000"):
+        ended(service(*SHORT, code=f"""
+say("WATCHDOG_USEC={usec}"); say("WATCHDOG=1"); time.sleep(1000)"""), 124, "was not taken")
+    # The first feed may still take as long as it might.
+    ended(service(*SHORT, code="say('WATCHDOG_USEC=300000'); time.sleep(1)"), 0)
     ended(service(*SHORT, code="""
-say("WATCHDOG_USEC=1000"); say("WATCHDOG=1"); time.sleep(1000)"""), 124, "was not taken")
+say("WATCHDOG=1"); say("WATCHDOG_USEC=300000"); time.sleep(1000)"""), 124, "'main' ran out")
     # What has ended before the guard reads is heard.
     ended(service(*LONG, code="""
 os.kill(os.getppid(), 19)

@@ -6,9 +6,12 @@
 #define _GNU_SOURCE
 #include <err.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -117,16 +120,6 @@ static void run_closed(uint64_t ms)
 	program_feed(ms, NULL);
 }
 
-/* Small numbers over a slot, its cell and its owner. */
-static void slot_fill(struct twheel_guard_slot *slot)
-{
-	uint32_t *words = (uint32_t *)slot;
-	size_t i;
-
-	for (i = 0; i < sizeof(*slot) / sizeof(*words); i++)
-		words[i] = i + 3;
-}
-
 /* Feed until the guard has seen @lease: it frees the place of a later one that is closed. */
 static void guard_looks(const struct twheel_guard_lease *lease)
 {
@@ -138,6 +131,58 @@ static void guard_looks(const struct twheel_guard_lease *lease)
 	twheel_guard_lease_close(&later);
 	while (__atomic_load_n(&slot->timeout_ns, __ATOMIC_ACQUIRE))
 		program_feed(1, lease);
+}
+
+/* Between two looks, a lease is closed, and a shorter one opened in its place and closed, too. */
+static void run_reused(uint64_t ms)
+{
+	const uint64_t shortest = guard.memory->timeout_ns / MS;
+	struct twheel_guard_lease longer, shorter;
+
+	lease_open(&longer, "longer", 2 * shortest);
+	guard_looks(&longer);
+	twheel_guard_lease_close(&longer);
+	lease_open(&shorter, "shorter", shortest);
+	twheel_guard_lease_close(&shorter);
+	program_feed(ms, NULL);
+}
+
+static bool thread_asked;
+
+static void *thread_asks(void *argument)
+{
+	while (twheel_guard_lease_left(argument) > 0)
+		__atomic_store_n(&thread_asked, true, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* A thread asks for what is left of a lease until another one has closed it. */
+static void run_asked(void)
+{
+	struct twheel_guard_lease lease;
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		lease_open(&lease, "asked", 60000);
+		__atomic_store_n(&thread_asked, false, __ATOMIC_RELAXED);
+		if (pthread_create(&thread, NULL, thread_asks, &lease))
+			errx(1, "there is no thread");
+		while (!__atomic_load_n(&thread_asked, __ATOMIC_RELAXED))
+			twheel_guard_feed(&guard);
+		twheel_guard_lease_close(&lease);
+		pthread_join(thread, NULL);
+	}
+}
+
+/* Small numbers over a slot, its cell and its owner. */
+static void slot_fill(struct twheel_guard_slot *slot)
+{
+	uint32_t *words = (uint32_t *)slot;
+	size_t i;
+
+	for (i = 0; i < sizeof(*slot) / sizeof(*words); i++)
+		words[i] = i + 3;
 }
 
 /*
@@ -375,13 +420,27 @@ static void run_refusals(void)
 	twheel_guard_lease_close(&lease);
 }
 
-/* Feed when the lease is over, and the guard has not seen it. */
-static void run_late(void)
+/* Tell the guard by the socket of systemd's protocol. */
+static void guard_tell(const char *message)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	strncpy(name.sun_path, getenv("NOTIFY_SOCKET"), sizeof(name.sun_path) - 1);
+	if (sendto(fd, message, strlen(message), 0, (struct sockaddr *)&name, sizeof(name)) < 0)
+		err(1, "%s", message);
+	close(fd);
+}
+
+/* Feed when the lease is over, and the guard has not seen it. Or set its timeout first. */
+static void run_late(bool set)
 {
 	kill(getppid(), SIGSTOP);
 	twheel_guard_feed(&guard);
 	while (twheel_guard_lease_left(&guard.main) > -(int64_t)(50 * MS))
 		usleep(1000);
+	if (set)
+		guard_tell("WATCHDOG_USEC=2000000");
 	twheel_guard_feed(&guard);
 	kill(getppid(), SIGCONT);
 	program_feed(3000, NULL);
@@ -410,6 +469,10 @@ int main(int argc, char **argv)
 		run_leases();
 	else if (!strcmp(what, "closed"))
 		run_closed(number);
+	else if (!strcmp(what, "reused"))
+		run_reused(number);
+	else if (!strcmp(what, "asked"))
+		run_asked();
 	else if (!strcmp(what, "stray") && argc > 3)
 		run_stray(number, strtoul(argv[3], NULL, 0), 0, false);
 	else if (!strcmp(what, "added"))
@@ -427,7 +490,7 @@ int main(int argc, char **argv)
 					   (program_now() + 3600000 * MS + guard.main.base_ns) >>
 					   TWHEEL_GUARD_TICK_SHIFT), number, 0, false);
 	else if (!strcmp(what, "late"))
-		run_late();
+		run_late(number);
 	else if (!strcmp(what, "interrupted"))
 		run_interrupted();
 	else if (!strcmp(what, "lost"))
