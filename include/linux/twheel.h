@@ -162,12 +162,13 @@ enum twheel_context {
  * @context: where callbacks run
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; destroy it after the wheel. NULL:
  *	the wheel makes one with %WQ_MEM_RECLAIM, unbound unless @percpu. If callbacks flush a
- *	workqueue without that flag, name another one here
+ *	workqueue without that flag, name another one here. On an unbound one, callbacks run on
+ *	any CPU, also with @percpu
  * @percpu: a base for each possible CPU. A timer is armed on the CPU where the call is made,
  *	and fires there. As long as each CPU touches its own timers only, no two CPUs
  *	share a lock or a cache line. A timer that is pending, or whose callback runs,
  *	stays on its CPU; twheel_arm_on() moves one that is pending. While a CPU is offline, its
- *	timers stay its own, and fire on another. With default slots a base takes some 53 KiB
+ *	timers stay its own, and fire on another. With default slots and tick a base takes 68 KiB
  */
 struct twheel_config {
 	const char *name;
@@ -190,7 +191,7 @@ struct twheel *__twheel_create(const struct twheel_config *config, struct module
  * @config: its configuration, such as a compound literal's address; NULL: all defaults
  *
  * Context:
- * * process, may sleep; not from a CPU hotplug callback
+ * * process, may sleep; not from a CPU hotplug callback, nor with cpus_read_lock() held
  * Return:
  * * the wheel, or an ERR_PTR and never NULL: see __twheel_create()
  */

@@ -180,7 +180,7 @@ static void instance_unlist(struct twheel *wheel)
  * The wheel causes no interrupt until a timer is armed.
  *
  * Context:
- * * process, may sleep; not from a CPU hotplug callback
+ * * process, may sleep; not from a CPU hotplug callback, nor with cpus_read_lock() held
  * Return:
  * * the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
  * * -EINVAL - @config: clock, context, tick, slots or start out of range; a workqueue
@@ -309,7 +309,7 @@ TW_EXPORT(twheel_stop);
  * is in progress.
  *
  * Context:
- * * process, may sleep; not from a callback of CPU hotplug
+ * * process, may sleep; not from a CPU hotplug callback, nor with cpus_read_lock() held
  * * it waits for callbacks, with the rules of twheel_stop()
  * Return:
  * * 0 - it is gone

@@ -397,7 +397,7 @@ TW_EXPORT(twheel_modify_at);
  * @delay_ns: the new delay
  *
  * Context:
- * * lock-free
+ * * lock-free, but for the first use of a timer that is initialised in its definition
  * Return:
  * * as twheel_extend_at()
  * * -EINVAL - the clock of the wheel can be set, see twheel_arm(); nothing has
@@ -438,7 +438,7 @@ int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
  * twheel_cancel() - cancel a timer, without waiting for its callback
  * @timer: the timer
  *
- * When this returns 0 the callback may run, perhaps on another CPU: see twheel_cancel_sync().
+ * Whatever this returns, the callback may run, perhaps on another CPU: see twheel_cancel_sync().
  *
  * Return:
  * * 1 - the timer was pending; its callback will not be called for that deadline

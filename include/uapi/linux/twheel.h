@@ -104,7 +104,7 @@ struct twheel_action {
  * @action: what is done; %TWHEEL_ACT_NONE takes back what was chosen before
  * @then: what is done after that, or %TWHEEL_ACT_NONE
  * @after_ns: so much later; at most %TWHEEL_ACT_AFTER_MAX
- * @most_ns: a renewal of the cell counts for no more than this from now; 0: there is no bound
+ * @most_ns: the longest renewal of the cell that is no fault, from now; 0: there is no bound
  *
  * twheel(4) says when, under "Files that act".
  */
