@@ -215,7 +215,7 @@ help:
 	@echo '  make quick            what needs no virtual machine: the next four'
 	@echo '  make simulation       core and API with their suites as a program: a minute'
 	@echo '  make interleave       what other CPUs do in the middle of a call: two minutes'
-	@echo '  make library          process wheels, without a virtual machine: a minute'
+	@echo '  make library          process wheels, without a virtual machine: two minutes'
 	@echo '  make engine           the engine as a program, under sanitizers: seconds'
 	@echo '                          FUZZ=seconds: libFuzzer plays with it for so long'
 	@echo '  make style            what programs can say about style'

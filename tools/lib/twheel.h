@@ -231,7 +231,9 @@ TWHEEL_API int twheel_fd(struct twheel *wheel);
  * twheel_needs_fd() - whether a loop has to wait for the descriptor, or may sleep until
  * twheel_next()
  *
- * It has to if several threads use the wheel, or if its clock is not CLOCK_MONOTONIC.
+ * It has to if several threads use the wheel, or if its clock is not CLOCK_MONOTONIC. A wheel on
+ * %TWHEEL_CLOCK_PROGRAM is of the second kind here. Yet its loop, which sets that clock, sleeps
+ * until twheel_next(): no descriptor knows the time of a program's clock.
  *
  * Return: 1, 0, or an error.
  */

@@ -57,8 +57,11 @@ module/compat.h module/export.h module/features.c module/Kbuild Kbuild tools/tes
 	make features
 	make check
 	make matrix
-module/dev/*
+module/dev/* module/core/instance.*
 	make interleave
+module/engine/wheel.h module/engine/timer.h include/linux/twheel_node.h module/core/timer.*
+module/core/instance.* module/dev/file.*
+	make models # if an order between CPUs changes
 module/dev/due.* module/dev/read.*
 	make models # if an order between CPUs changes
 	wake_test poll_test read_test read_memory_test share_test
@@ -69,7 +72,8 @@ module/dev/ops.* module/dev/table.*
 	uring_test uring_ops_test uring_example_test
 	make fuzz
 module/dev/act.*
-	act_test share_test trace_test fault_test
+	act_test act_close_test act_refuse_test act_renewal_test act_target_test
+	share_test trace_test fault_test
 	make attack
 	make intree-check # if it calls a function of cells.c: not all kernels have that
 module/dev/cells.*
@@ -82,7 +86,10 @@ module/dev/file.* module/dev/user.*
 	make fuzz
 include/uapi/*
 	make style CHECKS="abi headers"
+	make library
+	make interleave
 	refuse_test setup_test op_test ops_test read_test map_test tool_test
+	cell_test cell_alarm_test act_refuse_test act_renewal_test uring_ops_test
 	make fuzz
 Makefile
 	make check
@@ -105,6 +112,8 @@ tools/lib/process.h tools/lib/serve.c tools/lib/timer.c tools/lib/lock.c
 tools/cli/*
 	make library
 	tool_test tool_trace_test metrics_test
+tools/cli/guard* tools/lib/guard.c tools/lib/twheel_guard.h
+	tool_guard_test
 tools/cli/completion/*
 	make style CHECKS=completion
 tools/Makefile tools/examples/userspace/*
