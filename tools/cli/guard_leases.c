@@ -172,8 +172,11 @@ static bool lease_main_stays(const struct leases *leases, __u64 word, __u64 tick
 	       lease_ahead(leases, word, clock_now(leases->clock)) > (int64_t)timeout_ns;
 }
 
-/* The main lease has a timeout from now on. A feed may make this deadline an earlier one. */
-static void lease_arm_main(struct leases *leases, uint64_t timeout_ns)
+/*
+ * The main lease has a timeout from now on. A feed may make this deadline an earlier one. False: it
+ * stays as it is.
+ */
+static bool lease_arm_main(struct leases *leases, uint64_t timeout_ns)
 {
 	struct lease *main = &leases->known[0];
 	uint64_t tick;
@@ -183,12 +186,13 @@ static void lease_arm_main(struct leases *leases, uint64_t timeout_ns)
 	word = lease_word(leases, 0);
 	do {
 		if (lease_main_stays(leases, word, tick, timeout_ns))
-			return;
+			return false;
 	} while (!twheel_guard_replace(leases->main.cell, &word,
 				       twheel_cell_word(TWHEEL_GUARD_START, TWHEEL_CELL_PENDING,
 							tick)));
 	main->fed |= twheel_cell_generation(word) == TWHEEL_GUARD_FED;
 	twheel_guard_submit(leases->kernel.fd, 0);
+	return true;
 }
 
 void leases_begin(struct leases *leases, const struct group *group, int signal, uint64_t grace_ns)
@@ -487,16 +491,18 @@ const struct lease *leases_acted(struct leases *leases)
 
 bool leases_set_timeout(struct leases *leases, uint64_t timeout_ns)
 {
+	uint64_t now = clock_now(leases->clock);
+
 	if (timeout_ns < leases->timeout_ns || timeout_ns > TWHEEL_GUARD_TIMEOUT_MAX)
 		return false;
 	leases->known[0].timeout_ns = timeout_ns;
-	/* Where it was longer before, the next feed may give an earlier deadline. */
-	leases->known[0].fed_ns = clock_now(leases->clock);
 	/* Before feeds count for longer. One may be on its way that knows of a longer one. */
 	if (timeout_ns > leases->most_ns)
 		lease_bound_main(leases, timeout_ns);
 	__atomic_store_n(&leases->memory->slots[0].timeout_ns, timeout_ns, __ATOMIC_RELEASE);
-	lease_arm_main(leases, timeout_ns);
+	/* Where it was longer before, the next feed may give an earlier deadline. */
+	if (lease_arm_main(leases, timeout_ns))
+		leases->known[0].fed_ns = now;
 	return true;
 }
 
