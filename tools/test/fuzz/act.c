@@ -118,7 +118,7 @@ static void act_happened(struct world *world, struct file *file, __u64 number,
 	if (!act)
 		return;
 	world->done[act->first]++;
-	if (act->then == NO_TARGET)
+	if (!act->second)
 		return;
 	if (act->pending) {
 		if (!tick_reached(file, act->from, now))
@@ -155,6 +155,13 @@ static void act_ask_timer(const struct task *task, int fd, struct file *file,
 		wrong(task->world, "lost: the timer %#llx is due, and does not act", timer->id);
 	if (ret == -ENOENT)
 		act_timer_gone(task->world, file, timer);
+}
+
+/* The program cannot know what comes of a timer that has acted before it was cancelled. */
+void act_may_happen(struct world *world, struct file *file, __u64 number)
+{
+	if (file->act && act_find(file, number))
+		world->unsure = ~0U;
 }
 
 bool act_out_of_bound(struct file *file, uint32_t number, __u64 ticks, __u64 now)
@@ -383,7 +390,7 @@ static void file_ends(struct world *world, struct file *file)
 	for (i = 0; i < MAX_ACTS; i++) {
 		const struct act *act = &file->acts[i];
 
-		if (act->then == NO_TARGET || (!act->pending && !ends[i].count))
+		if (!act->second || (!act->pending && !ends[i].count))
 			continue;
 		world->done[act->then]++;
 		if ((ends[i].due && ends[i].count > 1) ||
@@ -545,6 +552,7 @@ static void act_chosen(const struct task *task, int fd, struct file *file,
 		       const struct twheel_act *chosen)
 {
 	unsigned int first = action_target(&chosen->action), then = action_target(&chosen->then), i;
+	bool second = chosen->then.kind != TWHEEL_ACT_NONE;
 	struct act *act = act_chosen_for(file, chosen->number);
 	struct act *any = act_chosen_for(file, TWHEEL_ACT_ANY);
 	struct world *world = task->world;
@@ -579,7 +587,7 @@ static void act_chosen(const struct task *task, int fd, struct file *file,
 			act = &file->acts[i];
 	/* What is to come is then what is chosen now. */
 	*act = (struct act) {
-		.pending = act->chosen && act->pending && then != NO_TARGET,
+		.pending = act->chosen && act->pending && second, .second = second,
 		.from = act->from, .until = act->until,
 		.chosen = chosen->action.kind != TWHEEL_ACT_NONE, .number = chosen->number,
 		.first = first, .then = then, .after = chosen->after_ns,

@@ -103,6 +103,7 @@ struct cell {
 struct act {
 	bool chosen;
 	bool pending;
+	bool second;
 	__u64 number;
 	unsigned int first, then;
 	__u64 after, from, until;
@@ -340,6 +341,8 @@ __u64 random_number(struct task *task, const struct file *file);
 void act_timer_gone(struct world *world, struct file *file, struct timer *timer);
 /* Has the cell acted, as its word says? */
 bool act_ask_cell(struct world *world, struct file *file, unsigned int slot);
+/* A timer with that number was armed and cancelled again, and may have acted meanwhile. */
+void act_may_happen(struct world *world, struct file *file, __u64 number);
 /* Whether a word that is pending for @ticks is out of the bound of a cell, at the tick @now. */
 bool act_out_of_bound(struct file *file, uint32_t number, __u64 ticks, __u64 now);
 bool act_may_cancel(struct file *file, uint32_t number, __u64 ticks, __u64 now);

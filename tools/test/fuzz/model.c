@@ -279,11 +279,14 @@ static void timer_armed(const struct task *task, struct file *file, const struct
 
 static void clock_advanced(struct file *file, __u64 now)
 {
+	bool loose = false;
 	unsigned int i;
 
+	for (i = 0; i < MAX_CELLS && file->max_cells; i++)
+		loose |= file->cells[i].pending && file->cells[i].loose;
 	/* What was not due before acts now at the earliest. */
 	if (!file->advanced && file->act && !model_may_have_acted(file, file->virtual_ns) &&
-	    !cells_due(file, file->virtual_ns))
+	    !cells_due(file, file->virtual_ns) && !loose)
 		file->known_ns = now;
 	file->advanced = true;
 	file->virtual_ns = now;

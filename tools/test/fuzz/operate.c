@@ -153,6 +153,8 @@ static void op_do(struct task *task, unsigned int slot, const struct twheel_op *
 		/* If its identifier cannot be written, it is cancelled again. */
 		if (arg.place != PLACE_HALF || asked->op != TWHEEL_OP_ARM || ret != -EFAULT)
 			model_op(task, file, asked, arg.user, ret, span);
+		else
+			act_may_happen(task->world, file, asked->cookie);
 		if (ret >= 0)
 			op_note_id(task, arg.user);
 	}
