@@ -112,10 +112,9 @@ static void arena_settle(struct books *books)
 	unsigned int overdue, scans = 0;
 
 	WRITE_ONCE(books->quiet, true);
-	while ((overdue = books_overdue(books, ARENA_OVERDUE)) && scans++ < LOST_SCANS) {
+	/* The machine goes to sleep after that: no thread freezes with a semaphore. */
+	while ((overdue = books_overdue(books, ARENA_OVERDUE)) && scans++ < LOST_SCANS)
 		schedule_timeout_uninterruptible(max(HZ / 20, 1));
-		try_to_freeze();
-	}
 	if (overdue)
 		books_fail(books, FAILURE_LOST, "timers that have not fired", overdue);
 	WRITE_ONCE(books->quiet, false);

@@ -45,8 +45,13 @@ void ring_submit(struct io_uring *ring, int n)
 struct io_uring_cqe ring_wait(struct io_uring *ring)
 {
 	struct io_uring_cqe *cqe, copy;
+	int ret;
 
-	NEED(io_uring_wait_cqe(ring, &cqe) == 0);
+	/* The freezer wakes it, where the machine goes to sleep. */
+	do {
+		ret = io_uring_wait_cqe(ring, &cqe);
+	} while (ret == -EINTR);
+	NEED(ret == 0);
 	copy = *cqe;
 	io_uring_cqe_seen(ring, cqe);
 	return copy;
