@@ -30,6 +30,8 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 # What a signal ends has all the time to end, and what ignores it does not.
 SHORT = ("--timeout", "200ms", "--grace", "1h")
 LONG = ("--timeout", "2s", "--start", "100s", "--grace", "1h")
+# Or has to start meanwhile.
+LONGER = ("--timeout", "5s", "--start", "100s", "--grace", "1h")
 SOON = ("--grace", "200ms")
 NOBODY = 65534
 # By these, somebody else finds the programs wherever they are.
@@ -101,19 +103,20 @@ def it_ends_as_the_command():
 
 
 def what_feeds_is_left_alone():
-    running = [started(*LONG, *words) for words in (
-        ("--clock", "monotonic", GUARDED, "feed", "5000"),
-        ("--clock", "boottime", GUARDED, "feed", "5000"),
+    running = [started(*words) for words in (
+        (*LONG, "--clock", "monotonic", GUARDED, "feed", "5000"),
+        (*LONG, "--clock", "boottime", GUARDED, "feed", "5000"),
         # Leases are closed, and others opened in their places.
-        (GUARDED, "closed", "3000"),
-        (GUARDED, "reused", "5000"),
-        (GUARDED, "asked"),
-        (GUARDED, "refusals"),
+        (*LONG, GUARDED, "closed", "3000"),
+        (*LONG, GUARDED, "reused", "5000"),
+        (*LONG, GUARDED, "asked"),
+        (*LONGER, GUARDED, "refusals"),
         # The child of a fork that opens the guard itself.
-        (GUARDED, "fork-opens", "5000"),
+        (*LONGER, GUARDED, "fork-opens", "11000"),
         # Another program, by exec(); one of a shell, which uses descriptors itself.
-        (GUARDED, "exec", "5000"),
-        ("sh", "-c", 'for i in 3 4 5 6 7 8 9; do eval "exec $i< /dev/null"; done; "$0" feed 5000; exit',
+        (*LONGER, GUARDED, "exec", "11000"),
+        (*LONGER, "sh", "-c",
+         'for i in 3 4 5 6 7 8 9; do eval "exec $i< /dev/null"; done; "$0" feed 11000; exit',
          GUARDED))]
     for process in running:
         ended(process, 0)
