@@ -210,7 +210,10 @@ guards() {
 	"${addresses[@]}" -std=gnu11 -Wall -Wextra -Werror "${guarded[@]}" -o "$work/guarded" \
 		"$here/guarded.c"
 	try "twheel guard" python3 -W error "$here/guard_test.py" "$tools/cli/twheel" "$work/guarded"
-	if [ "$(uname -m)" = x86_64 ] && runs_32_bits; then
+	if [ "$(uname -m)" != x86_64 ] || ! runs_32_bits; then
+		echo "skipped: twheel guard, a program of 32 bits: this kernel runs none"
+		touch "$work/skipped"
+	else
 		gcc -m32 -std=gnu11 -O2 "${guarded[@]}" -o "$work/guarded_32" "$here/guarded.c"
 		try "twheel guard, a program of 32 bits" python3 -W error "$here/guard_test.py" \
 			"$tools/cli/twheel" "$work/guarded_32" what_feeds_is_left_alone \
@@ -265,4 +268,6 @@ while read -r ok not; do
 	passed=$((passed + ok)) failed=$((failed + not)) jobs=$((jobs - 1))
 done <<< "$sums"
 [ "$jobs" = 0 ] || result 1 "every job has come to its end"
+skipped=$(find "$SCRATCH" -name skipped | wc -l)
+skipped=${skipped#0}
 verdict
