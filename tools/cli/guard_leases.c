@@ -148,20 +148,15 @@ static void lease_bound_main(struct leases *leases, uint64_t most_ns)
 	kernel_choose(&leases->kernel, 0, most_ns);
 }
 
-/* How long after @now the deadline in a word is. */
-static int64_t lease_ahead(const struct leases *leases, uint64_t word, uint64_t now)
-{
-	return twheel_guard_ahead(word, leases->main.base_ns, now);
-}
-
 /*
  * Whether the main lease is not to be armed anew: it has run out, as is final with boottime before
  * the guard has seen it, or its first feed may take longer still.
  */
-static bool lease_main_stays(const struct leases *leases, __u64 word, __u64 tick,
+static bool lease_main_stays(const struct leases *leases, __u64 word, __u64 next,
 			     uint64_t timeout_ns)
 {
 	const struct lease *main = &leases->known[0];
+	__u64 tick = next >> TWHEEL_CELL_TICKS_SHIFT;
 
 	if (!main->owner)
 		return false;
@@ -169,7 +164,7 @@ static bool lease_main_stays(const struct leases *leases, __u64 word, __u64 tick
 	    (leases->clock == TWHEEL_BOOTTIME && twheel_guard_is_over(word, tick, timeout_ns)))
 		return true;
 	return !main->fed && twheel_cell_generation(word) == TWHEEL_GUARD_START &&
-	       lease_ahead(leases, word, clock_now(leases->clock)) > (int64_t)timeout_ns;
+	       (int64_t)(next - word) < 0;
 }
 
 /*
@@ -179,17 +174,15 @@ static bool lease_main_stays(const struct leases *leases, __u64 word, __u64 tick
 static bool lease_arm_main(struct leases *leases, uint64_t timeout_ns)
 {
 	struct lease *main = &leases->known[0];
-	uint64_t tick;
-	__u64 word;
+	__u64 word, next;
 
-	tick = twheel_guard_lease_tick(&leases->main, timeout_ns);
+	next = twheel_cell_word(TWHEEL_GUARD_START, TWHEEL_CELL_PENDING,
+				twheel_guard_lease_tick(&leases->main, timeout_ns));
 	word = lease_word(leases, 0);
 	do {
-		if (lease_main_stays(leases, word, tick, timeout_ns))
+		if (lease_main_stays(leases, word, next, timeout_ns))
 			return false;
-	} while (!twheel_guard_replace(leases->main.cell, &word,
-				       twheel_cell_word(TWHEEL_GUARD_START, TWHEEL_CELL_PENDING,
-							tick)));
+	} while (!twheel_guard_replace(leases->main.cell, &word, next));
 	main->fed |= twheel_cell_generation(word) == TWHEEL_GUARD_FED;
 	twheel_guard_submit(leases->kernel.fd, 0);
 	return true;
@@ -255,6 +248,12 @@ static uint64_t lease_owner(const struct twheel_guard_slot *slot)
 	uint64_t owner = __atomic_load_n(&slot->owner, __ATOMIC_ACQUIRE);
 
 	return owner ? owner : OWNER_NOBODY;
+}
+
+/* How long after @now the deadline in a word is. */
+static int64_t lease_ahead(const struct leases *leases, uint64_t word, uint64_t now)
+{
+	return twheel_guard_ahead(word, leases->main.base_ns, now);
 }
 
 /* When that is: a stray word may say any time, also one before the clock began. */
