@@ -181,7 +181,7 @@ bool act_may_cancel(struct file *file, uint32_t number, __u64 ticks, __u64 now)
 	       (!act || !act->most || ticks + act->most >= now);
 }
 
-static bool cell_may_act(const struct file *file, const struct cell *cell, __u64 now)
+bool cell_may_act(const struct file *file, const struct cell *cell, __u64 now)
 {
 	return cell_is_due(file, cell, now) || (cell->pending && cell->loose);
 }

@@ -343,6 +343,8 @@ void act_timer_gone(struct world *world, struct file *file, struct timer *timer)
 bool act_ask_cell(struct world *world, struct file *file, unsigned int slot);
 /* A timer with that number was armed and cancelled again, and may have acted meanwhile. */
 void act_may_happen(struct world *world, struct file *file, __u64 number);
+/* A cell is due, or out of its bound. */
+bool cell_may_act(const struct file *file, const struct cell *cell, __u64 now);
 /* Whether a word that is pending for @ticks is out of the bound of a cell, at the tick @now. */
 bool act_out_of_bound(struct file *file, uint32_t number, __u64 ticks, __u64 now);
 bool act_may_cancel(struct file *file, uint32_t number, __u64 ticks, __u64 now);

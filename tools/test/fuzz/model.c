@@ -279,14 +279,12 @@ static void timer_armed(const struct task *task, struct file *file, const struct
 
 static void clock_advanced(struct file *file, __u64 now)
 {
-	bool loose = false;
-	unsigned int i;
+	unsigned int may_act = model_may_have_acted(file, file->virtual_ns), i;
 
 	for (i = 0; i < MAX_CELLS && file->max_cells; i++)
-		loose |= file->cells[i].pending && file->cells[i].loose;
+		may_act += cell_may_act(file, &file->cells[i], file->virtual_ns);
 	/* What was not due before acts now at the earliest. */
-	if (!file->advanced && file->act && !model_may_have_acted(file, file->virtual_ns) &&
-	    !cells_due(file, file->virtual_ns) && !loose)
+	if (!file->advanced && file->act && !may_act)
 		file->known_ns = now;
 	file->advanced = true;
 	file->virtual_ns = now;
